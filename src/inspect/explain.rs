@@ -270,9 +270,9 @@ fn why(compiled: &Compiled) -> Vec<String> {
 /// The operations of the reducer's form beside the other form's; `None` if the problem has one form.
 fn why_form(problem: &Problem, form: Form, width: u32) -> Option<String> {
     let other = if form == Form::Plain { Form::Direct } else { Form::Plain };
-    let of = |form| schedule::slice_operations(problem, form, width);
+    let of = |form| schedule::slice_work(problem, form, width);
     let (own, others) = (of(form)?, of(other)?);
-    Some(format!("{form} form: {} operations a slice, {} in the {other} one", grouped(own), grouped(others)))
+    Some(format!("{form} form: work of {} a slice, {} in the {other} one", grouped(own), grouped(others)))
 }
 
 /// The code that each generator made, a line each.

@@ -1,7 +1,7 @@
 //! The form in which a reducer is computed.
 //!
 //! A row of the op table may have a second form, the direct one: the same results by other operations on another state.
-//! The form that takes fewer operations depends on the vectors and on the number of elements in a slice. The form is
+//! The form that takes less work depends on the vectors and on the number of elements in a slice. The form is
 //! therefore a decision of the schedule, and no part of the meaning of a problem.
 //!
 //! A state of another size has another tree, so the two forms combine elements in different orders. No result shows it:
@@ -14,7 +14,7 @@ use crate::vectors::Vectors;
 use cranefold_ir::ops::{Form, Phase, Reducer};
 use cranefold_ir::work::Work;
 
-/// The form of a problem that takes fewer operations on vectors of `width` bits.
+/// The form of a problem that takes less work on vectors of `width` bits.
 ///
 /// ```
 /// use cranefold::ops::Form;
@@ -32,52 +32,60 @@ use cranefold_ir::work::Work;
 /// # Ok::<(), cranefold::SpecError>(())
 /// ```
 pub fn choose_form(problem: &Problem, width: u32) -> Form {
-    let of = |form| slice_operations(problem, form, width);
+    let of = |form| slice_work(problem, form, width);
     match of(Form::Direct) {
         Some(direct) if of(Form::Plain).is_some_and(|plain| direct < plain) => Form::Direct,
         _ => Form::Plain,
     }
 }
 
-/// The operations of a slice in a form on vectors of `width` bits: of vectors where the slice is a row of memory that they
-/// walk, else of elements. `None` if the problem has no such form.
-pub fn slice_operations(problem: &Problem, form: Form, width: u32) -> Option<u64> {
+/// The work of a slice in a form on vectors of `width` bits: operations of vectors where slices are rows, of elements where
+/// they are runs too short for that, and elsewhere of the bytes of lanes. `None` if the problem has no such form.
+pub fn slice_work(problem: &Problem, form: Form, width: u32) -> Option<u64> {
     let (reducer, machine) = (problem.reducer_in(form)?, Machine::TYPICAL);
-    Some(match is_row(problem, width) {
-        true => of_row(&reducer, problem.count, width, &machine),
-        false => of_slice(&reducer, problem.count, width, &machine),
+    Some(match run(problem) {
+        Some(run) if width > Vectors::BASE.bits && run >= u64::from(width) / 32 => {
+            of_row(&reducer, problem.count, width, &machine)
+        }
+        Some(_) => of_slice(&reducer, problem.count, width, &machine, |_| 1),
+        None => of_slice(&reducer, problem.count, width, &machine, lane_bytes),
     })
 }
 
-/// Returns true if slices are runs of memory that fill the lanes of wide vectors.
-fn is_row(problem: &Problem, width: u32) -> bool {
-    let [elements] = problem.elements() else { return false };
-    let [run] = elements.dims.as_slice() else { return false };
-    let follows = run.stride.inputs.first() == Some(&1);
-    width > Vectors::BASE.bits && follows && run.extent >= u64::from(width) / 32
+/// The elements of slices that are runs of memory.
+fn run(problem: &Problem) -> Option<u64> {
+    let [elements] = problem.elements() else { return None };
+    let [run] = elements.dims.as_slice() else { return None };
+    (run.stride.inputs.first() == Some(&1)).then_some(run.extent)
+}
+
+/// Bytes of a lane of a phase: those of the widest value of its state.
+fn lane_bytes(phase: &Phase) -> u64 {
+    phase.identity.iter().map(|value| value.dtype().bytes()).max().unwrap_or(1)
 }
 
 /// The operations of vectors on a row of `count` elements, and those that fold the lanes of each value of the states.
 fn of_row(reducer: &Reducer, count: u64, width: u32, machine: &Machine) -> u64 {
     let work = Work::new(&[], |op, dtype| machine.operations(op, dtype, width));
     let of_phase = |phase: &Phase| {
-        let bytes = phase.identity.iter().map(|value| value.dtype().bytes()).max().unwrap_or(1);
-        let vectors = count.saturating_mul(8 * bytes).div_ceil(u64::from(width));
+        let vectors = count.saturating_mul(8 * lane_bytes(phase)).div_ceil(u64::from(width));
         let of_vector = work.def(&phase.lift) + work.def(&phase.combine);
         vectors.saturating_mul(of_vector) + machine.folding_ops(width) * phase.identity.len() as u64
     };
     reducer.method.phases().iter().map(of_phase).fold(0, u64::saturating_add)
 }
 
-/// The operations on the elements of a slice of `count`. The first element is the state.
-fn of_slice(reducer: &Reducer, count: u64, width: u32, machine: &Machine) -> u64 {
+/// The operations on the elements of a slice of `count`, each times the weight of its phase. The first element is the state.
+fn of_slice(reducer: &Reducer, count: u64, width: u32, machine: &Machine, weight: fn(&Phase) -> u64) -> u64 {
     let work = Work::new(&[], |op, dtype| machine.operations(op, dtype, width));
     let of_phase = |phase: &Phase| {
         let (lift, combine) = (work.def(&phase.lift), work.def(&phase.combine));
-        count.saturating_mul(lift).saturating_add(count.saturating_sub(1).saturating_mul(combine))
+        let operations = count.saturating_mul(lift).saturating_add(count.saturating_sub(1).saturating_mul(combine));
+        operations.saturating_mul(weight(phase))
     };
     let phases = reducer.method.phases().iter().map(of_phase).fold(0, u64::saturating_add);
-    phases.saturating_add(work.def(&reducer.finish))
+    let finish = work.def(&reducer.finish).saturating_mul(reducer.method.phases().first().map_or(1, weight));
+    phases.saturating_add(finish)
 }
 
 /// The operations of a lane on an element, by phase, on vectors of `width` bits.

@@ -101,7 +101,7 @@ fn run(compiler: &Compiler, spec: &Spec, (width, form): (Option<u32>, Option<For
 #[test]
 fn only_exact_rows_have_two_forms() {
     let rows: Vec<&str> = ROWS.iter().filter(|row| row.forms.direct.is_some()).map(|row| row.name).collect();
-    assert_eq!(rows, ["min", "max", "argmax", "argmin"]);
+    assert_eq!(rows, ["min", "max", "mean", "argmax", "argmin"]);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn extremes_of_few_floats_are_exact_in_either_form() {
                     let expected: Vec<Vec<Scalar>> =
                         of.iter().map(|walked| slices.iter().map(|s| walked(s)).collect()).collect();
                     let problem = Problem::of(&spec);
-                    let has_direct = schedule::slice_operations(&problem, Form::Direct, 512).is_some();
+                    let has_direct = schedule::slice_work(&problem, Form::Direct, 512).is_some();
                     for width in WIDTHS {
                         direct += usize::from(schedule::choose(&problem, width.unwrap_or(512)).form == Form::Direct);
                         for form in [None, Some(Form::Direct)].into_iter().take(1 + usize::from(has_direct)) {
@@ -147,4 +147,47 @@ fn extremes_of_few_floats_are_exact_in_either_form() {
         }
     }
     assert!(direct > 100, "{direct} in the direct form");
+}
+
+/// Means of bytes by totals in 16 and in 32 bits, up to the greatest totals that 16 bits hold.
+#[test]
+fn means_of_bytes_are_exact_in_either_form() {
+    let compiler = Compiler::host().expect("this machine");
+    let mut random = Random::new(29);
+    let mut direct = 0;
+    for (dtype, least, greatest) in [(DType::I8, -128, 127), (DType::U8, 0, 255)] {
+        for len in LENGTHS.into_iter().chain([64, 128, 129, 200, 255, 256]) {
+            let any = |random: &mut Random| least + random.below((greatest - least + 1) as u64) as i128;
+            let mut slices: Vec<Vec<i128>> = (0..41).map(|_| (0..len).map(|_| any(&mut random)).collect()).collect();
+            slices.extend([vec![least; len], vec![greatest; len]]);
+            for by_columns in [false, true] {
+                let count = slices.len();
+                let mut input = vec![0; count * len];
+                for (s, slice) in slices.iter().enumerate() {
+                    for (e, &x) in slice.iter().enumerate() {
+                        let at = if by_columns { e * count + s } else { s * len + e };
+                        Scalar::int(dtype, x).write(&mut input, at);
+                    }
+                }
+                let shape =
+                    if by_columns { format!("[{len},{count}] axes=[0]") } else { format!("[{count},{len}] axes=[1]") };
+                let spec: Spec = format!("mean {dtype}{shape}").parse().expect("a spec");
+                let has_direct = schedule::slice_work(&Problem::of(&spec), Form::Direct, 512).is_some();
+                direct += usize::from(has_direct);
+                for width in WIDTHS {
+                    for form in
+                        [None, Some(Form::Plain), Some(Form::Direct)].into_iter().take(2 + usize::from(has_direct))
+                    {
+                        let outputs = run(&compiler, &spec, (width, form), &input);
+                        for (i, slice) in slices.iter().enumerate() {
+                            let mean = slice.iter().sum::<i128>() / len as i128;
+                            let found = Scalar::read(dtype, &outputs[0], i).as_int();
+                            assert_eq!(found, Some(mean), "{spec} at {width:?} in {form:?}, slice {i}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(direct > 50, "{direct} in the direct form");
 }

@@ -4,7 +4,7 @@ use super::extreme::{bits_of, extreme_of, extremes, no_bits};
 use super::order::Order;
 use super::{Method, Phase, Reducer, RowTypes, combine, search, truth};
 use crate::{DType, Def, Expr, Lets, Op, Scalar};
-use DType::{F32, F64, I8, I16, I32, I64, U64};
+use DType::{Bf16, F16, F32, F64, I8, I16, I32, I64, U64};
 
 /// Two passes over each block: its extreme element, then the least position (the greatest, if `last` is
 /// set) of an element that equals it. Both are plain monoids, so the order of the walk does not matter. Where the
@@ -90,7 +90,7 @@ pub(super) fn arg(types: &RowTypes, op: Op) -> Reducer {
 /// The position by the [`Order`] of 16-bit floats, whose comparison fills as many lanes as elements do; none of slices
 /// with more positions than 16 bits hold.
 pub(super) fn direct(types: &RowTypes, op: Op) -> Option<Reducer> {
-    if types.input.bytes() != 2 || types.count > 1 << 15 {
+    if !matches!(types.input, F16 | Bf16) || types.count > 1 << 15 {
         return None;
     }
     let last = types.params[0] == 1.0;

@@ -4,7 +4,7 @@ use super::float::{Monoid, give, magnitude, reducer, same};
 use super::order::Order;
 use super::{Reducer, RowTypes};
 use crate::{DType, Def, Expr, Op, Scalar};
-use DType::{F32, F64};
+use DType::{Bf16, F16, F32, F64};
 
 /// Minimum and maximum of types up to 32 bits are found on the bits, read as integers, with three
 /// integer operations an element where IEEE 754's take seven:
@@ -41,9 +41,9 @@ pub(super) fn extreme(types: &RowTypes, op: Op) -> Reducer {
 /// six. That of 16-bit floats by their [`Order`]: four operations an element, and one value to fold.
 pub(super) fn direct(types: &RowTypes, op: Op) -> Option<Reducer> {
     match types.input {
-        F64 => None,
         F32 => Some(by_value(types, op)),
-        _ => Some(by_order(types, op)),
+        F16 | Bf16 => Some(by_order(types, op)),
+        _ => None,
     }
 }
 

@@ -114,8 +114,7 @@ pub struct Forms {
     pub truth: Option<Build>,
     pub integer: Option<Build>,
     pub float: Option<Build>,
-    /// The second form for floats, which takes fewer operations if the vectors have its instructions or slices are
-    /// short. The results of both forms are exact: they do not depend on the order in which elements are combined.
+    /// The second form, which takes fewer operations if the vectors have its instructions or slices are short. The results of both forms are exact: they do not depend on the order in which elements are combined.
     pub direct: Option<BuildOther>,
 }
 
@@ -194,7 +193,7 @@ impl Row {
 
     /// The reducer for these types and parameters in the direct form; none where there is no such form.
     pub fn build_direct(&self, types: &RowTypes) -> Option<Reducer> {
-        self.forms.direct.filter(|_| types.is_float())?(types)
+        self.forms.direct.filter(|_| !types.truth)?(types)
     }
 }
 
