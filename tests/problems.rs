@@ -161,11 +161,14 @@ fn the_form_is_a_word_of_the_schedule() {
     let chosen = choose(&problem("max f32[8,1000] axes=[1] then=\"r0 * 2\""), 512);
     assert_eq!(chosen.to_string(), "width=512 form=direct jam=1 in_flight=1 align=64");
     assert_eq!(chosen.to_string().parse(), Ok(chosen));
-    // Of two elements each vector favours it, of f16 and beside another reducer none.
+    // Of two elements each vector favours it; beside another reducer and of other types there is none.
     assert_eq!(choose_form(&problem("min f32[8,2] axes=[1]"), 128), Form::Direct);
     let forced: Schedule = "form=direct".parse().expect("a schedule");
     for (text, work) in [
-        ("max f16[8,2] axes=[1]", "`max` of f16"),
+        ("max i16[8,2] axes=[1]", "`max` of i16"),
+        ("argmax f32[8,2] axes=[1]", "`argmax` of f32"),
+        ("mean f32[8,2] axes=[1]", "`mean` of f32"),
+        ("mean i8[8,257] axes=[1]", "`mean` of i8"),
         ("max f64[8,2] axes=[1]", "`max` of f64"),
         ("min,max f32[8,2] axes=[1]", "a region"),
         ("sum f32[8,2] axes=[1]", "`sum` of f32"),

@@ -1,7 +1,7 @@
 //! The order of floats: a signed integer, the greater the better, and the greatest for any NaN.
 //!
 //! ```text
-//! greatest value: (bits xor (all bits of the sign but the first)) - K          K = the bits below those of an infinity
+//! greatest value: (bits xor (all bits of the sign but the first)) - K          K = the bits of the fraction
 //! least value:    not (bits xor (all bits of the sign but the first)) - K
 //! ```
 //!
@@ -28,24 +28,24 @@ impl Order {
         self.float.signed()
     }
 
-    /// The order below that of all floats but the worst infinity, whose order it is.
+    /// The least order: that of the worst infinity.
     pub(super) fn least(self) -> Scalar {
         Scalar::lowest(self.dtype())
     }
 
     /// The order of a float.
     pub(super) fn of(self, x: &Expr) -> Expr {
-        let magnitude = self.magnitude(x.clone().bits(self.dtype()));
-        let better = if self.op == Op::Max { magnitude } else { magnitude.xor(self.constant(-1)) };
+        let ascending = self.ordered(x.clone().bits(self.dtype()));
+        let better = if self.op == Op::Max { ascending } else { ascending.xor(self.constant(-1)) };
         better.sub(self.constant(self.offset()))
     }
 
     /// The float of an order, NaN canonical.
     pub(super) fn value(self, order: &Expr) -> Expr {
         let better = order.clone().add(self.constant(self.offset()));
-        let magnitude = if self.op == Op::Max { better } else { better.xor(self.constant(-1)) };
+        let ascending = if self.op == Op::Max { better } else { better.xor(self.constant(-1)) };
         let nan = Expr::from(Scalar::nan(self.float)).bits(self.dtype());
-        self.is_nan(order).select(nan, self.magnitude(magnitude)).bits(self.float)
+        self.is_nan(order).select(nan, self.ordered(ascending)).bits(self.float)
     }
 
     /// The least order of the elements that are as good: one for both zeros, and one for all NaNs.
@@ -55,9 +55,8 @@ impl Order {
         self.is_nan(order).select(self.constant(self.greatest() + 1), of_number)
     }
 
-    /// The bits of a float as an integer that is negative where the float is, and the greater the greater the float; and
-    /// those bits again of this integer.
-    fn magnitude(self, bits: Expr) -> Expr {
+    /// The bits of a float as an integer that is the greater the greater the float, and the bits again from this integer.
+    fn ordered(self, bits: Expr) -> Expr {
         let all_but_first = self.constant(Scalar::highest(self.dtype()).as_int().expect("an integer"));
         let sign = bits.clone().shr(self.constant(i128::from(self.float.bits()) - 1));
         bits.xor(sign.and(all_but_first))
