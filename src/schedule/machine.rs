@@ -146,7 +146,7 @@ pub struct Machine {
     /// took 1.0 ms that way and 1.8 without, of f32 1.7 and 1.0.
     pub asking_share: f64,
     /// The same of operations and visits of accumulators in memory, for columns of 16-bit elements: sums of
-    /// bf16[16384,1024] took 0.70 ms that way and 1.10 without.
+    /// `bf16[16384,1024]` took 0.70 ms that way and 1.10 without.
     pub visiting_share: f64,
     /// Share of the time of reading, by level, that is left where later visits ask for what is read next: softmax of rows of
     /// 4,096 floats from memory took 2.8 ms that way, and 4.1 without.
