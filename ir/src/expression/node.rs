@@ -341,7 +341,7 @@ impl Operation {
         matches!(self, BitOr | BitXor | BitAnd | Shl | Shr | BitNot)
     }
 
-    /// The type of the result over operands of this type, which `select` has beside its condition.
+    /// The type of the result, given that of the last operand.
     pub(crate) fn result(self, operand: DType) -> DType {
         match self {
             Cast(dtype) => dtype,

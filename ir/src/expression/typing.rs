@@ -121,8 +121,7 @@ impl Typing<'_> {
     fn built(&mut self, operation: Operation, args: Vec<Expr>) -> Expr {
         match &mut self.lets {
             Some(lets) => apply(lets, operation, args),
-            // Of the operands of `select` the first is its condition.
-            None => only_typed(operation.result(args[args.len().min(2) - 1].dtype())),
+            None => only_typed(operation.result(args.last().expect("operands").dtype())),
         }
     }
 
@@ -301,4 +300,44 @@ fn inside(node: &Node) -> String {
 fn show(node: &Node) -> String {
     let text = node.to_string();
     if text.len() > SHORT { "the operand".to_string() } else { format!("`{text}`") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Def;
+    use crate::expression::parse;
+
+    /// Every operation, of operands of every type: the type is that of what is built, and what typing refuses it refuses
+    /// with the same words either way.
+    #[test]
+    fn types_are_those_of_what_is_built() {
+        let operators =
+            ["a or a", "a and a", "not a", "a == a", "a != a", "a < a", "a <= a", "a > a", "a >= a", "a | a"];
+        let more =
+            ["a ^ a", "a & a", "a << a", "a >> a", "a + a", "a - a", "a * a", "a / a", "-a", "~a", "a << 1", "a"];
+        let several = ["min(a, a)", "max(a, a)", "pow(a, a)", "pow(a, 2)", "fma(a, a, a)", "select(a == a, a, a)"];
+        let numbers = ["1 + 2", "select(a == a, 1, 2)", "f32(select(a == a, 1, 2))", "1 / 0", "a * 1.5", "b"];
+        let functions = Operation::FUNCTIONS.into_iter().map(|operation| format!("{}(a)", operation.text()));
+        let casts = DType::ALL.into_iter().map(|to| format!("{to}(a)"));
+        let fixed = [&operators[..], &more, &several, &numbers].concat().into_iter().map(str::to_string);
+        let mut typed = 0;
+        for text in fixed.chain(functions).chain(casts) {
+            // The functions of several operands are above.
+            let Ok(root) = parse::one(&text) else { continue };
+            for dtype in DType::ALL {
+                let mut built = None;
+                Def::build("any", &[dtype], |lets, args| {
+                    built =
+                        Some(build(&root, lets, vec![("a", args[0].clone())], DType::F32).map(|value| value.dtype()));
+                    vec![]
+                });
+                let found = type_of(&root, vec![("a", dtype)], DType::F32);
+                typed += usize::from(found.is_ok());
+                let words = |of: Result<DType>| of.map_err(|fault| (fault.at, fault.message));
+                assert_eq!(words(found), words(built.expect("what was built")), "{text} of {dtype}");
+            }
+        }
+        assert!(typed > 500, "{typed} are typed");
+    }
 }
