@@ -29,6 +29,7 @@ mod after;
 mod at;
 mod cut;
 mod keep;
+mod narrow;
 mod phases;
 pub mod program;
 mod search;
@@ -46,7 +47,7 @@ use at::At;
 use cranefold_ir::ops::{Computation, Form, Group, Method, Phase, in_memory};
 use cranefold_ir::{
     AccId, BufId, Buffer, BufferRole, DType, Def, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Op, Over, Scalar,
-    Stmt, Var,
+    Stmt,
 };
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -507,8 +508,8 @@ impl<'p> Lowering<'p> {
         }
         // After the elements of inputs and the values of earlier stages: see `arguments`.
         let place = self.visit.inputs.len() + self.visit.taken.len();
-        let narrow =
-            self.visit.takes_position.then(|| self.narrow_position(&phase.lift, place, &mut element)).flatten();
+        let count = self.problem.types().count;
+        let narrow = self.visit.takes_position.then(|| narrow::lift(&phase.lift, place, &mut element, count)).flatten();
         let (mut stmts, lifted) = self.apply(narrow.as_ref().unwrap_or(&phase.lift), element);
         stmts.extend(self.combine(&phase.combine, state, lane, lifted));
         stmts
@@ -524,38 +525,6 @@ impl<'p> Lowering<'p> {
     /// The results of a definition: inline if it is simple, else by a call.
     fn apply(&mut self, def: &Def, args: Vec<Expr>) -> (Vec<Stmt>, Vec<Expr>) {
         self.nest.apply(&mut self.names, def, args)
-    }
-
-    /// The lift over the position in a narrower integer, if it converts the position to this one alone and that holds all
-    /// positions of the slice; the argument is changed with it.
-    fn narrow_position(&self, lift: &Def, place: usize, element: &mut [Expr]) -> Option<Def> {
-        let Expr::At(dtype, index) = element.get(place)? else { return None };
-        let position = Expr::Var(Var(place as u32), *dtype);
-        let is_converted = |e: &Expr| matches!(e, Expr::Op(Op::Cast, _, args) if args[0] == position);
-        let (mut named, mut narrow) = (0, vec![]);
-        lift.lets.iter().chain(&lift.results).for_each(|e| {
-            e.visit(&mut |e| {
-                named += usize::from(*e == position);
-                narrow.extend(is_converted(e).then(|| e.dtype()));
-            })
-        });
-        let to = *narrow.first()?;
-        let holds_all = to.is_int() && self.problem.types().count <= 1 << (to.bits() - 1).min(63);
-        if !holds_all || narrow.len() != named || narrow.iter().any(|&other| other != to) {
-            return None;
-        }
-        element[place] = Expr::At(to, index.clone());
-        let mut lift = lift.clone();
-        lift.params[place] = to;
-        let each = lift.lets.iter_mut().chain(&mut lift.results);
-        each.for_each(|e| {
-            e.each_mut(&mut |e| {
-                if is_converted(e) {
-                    *e = Expr::Var(Var(place as u32), to);
-                }
-            })
-        });
-        Some(lift)
     }
 
     fn load(&self, input: usize, at: &At) -> Expr {
