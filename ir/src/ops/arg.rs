@@ -58,13 +58,26 @@ pub(super) fn arg(types: &RowTypes, op: Op) -> Reducer {
         }),
     };
     let state: Vec<DType> = if float { vec![value, value, held] } else { vec![value, held] };
-    let merge = Def::build("merge_arg", &[state.clone(), state.clone()].concat(), |lets, args| {
+    let merge = merge(&state, op, last);
+    let finish = Def::build("finish", &state, |_, args| {
+        vec![args[state.len() - 1].clone().bits(position).cast(types.count_output)]
+    });
+    let nothing = state.iter().map(|&d| Scalar::zero(d)).collect();
+    let search = Some(search::search(types, op, last));
+    let method = Method::Phases { phases: vec![extreme, find], merge, commutative: true, alone: vec![], search };
+    Reducer { method, finish, reads: vec![], nothing, apply: None }
+}
+
+/// The better of two states, whose first value is the extreme or its order and whose last is the position; of two as good
+/// the first position, or the last.
+fn merge(state: &[DType], op: Op, last: bool) -> Def {
+    Def::build("merge_arg", &[state, state].concat(), |lets, args| {
         let (older, newer) = args.split_at(state.len());
         let (m, m2) = (older[0].clone(), newer[0].clone());
         let (p, p2) = (&older[state.len() - 1], &newer[state.len() - 1]);
         let beyond = if op == Op::Max { m.clone().lt(m2.clone()) } else { m2.clone().lt(m.clone()) };
         let equal = m.clone().eq(m2.clone());
-        let (beyond, equal) = match float {
+        let (beyond, equal) = match state[0].is_float() {
             false => (beyond, equal),
             true => {
                 let (nan, nan2) = (lets.bind(m.clone().is_nan()), lets.bind(m2.clone().is_nan()));
@@ -77,14 +90,7 @@ pub(super) fn arg(types: &RowTypes, op: Op) -> Reducer {
         let other = merged.pop().expect("the position");
         merged.push(equal.select(nearer(p, p2, last), other));
         merged
-    });
-    let finish = Def::build("finish", &state, |_, args| {
-        vec![args[state.len() - 1].clone().bits(position).cast(types.count_output)]
-    });
-    let nothing = state.iter().map(|&d| Scalar::zero(d)).collect();
-    let search = Some(search::search(types, op, last));
-    let method = Method::Phases { phases: vec![extreme, find], merge, commutative: true, alone: vec![], search };
-    Reducer { method, finish, reads: vec![], nothing, apply: None }
+    })
 }
 
 /// The position by the [`Order`] of 16-bit floats, whose comparison fills as many lanes as elements do; none of slices
@@ -118,13 +124,7 @@ pub(super) fn direct(types: &RowTypes, op: Op) -> Option<Reducer> {
         close: None,
     };
     let state = [order.dtype(), held];
-    let merge = Def::build("merge_arg", &[state, state].concat(), |lets, args| {
-        let [bound, at, bound2, at2] = args else { unreachable!("two states") };
-        let better = lets.bind(bound.clone().lt(bound2.clone()));
-        let equal = bound.clone().eq(bound2.clone());
-        let other = better.clone().select(at2.clone(), at.clone());
-        vec![better.select(bound2.clone(), bound.clone()), equal.select(nearer(at, at2, last), other)]
-    });
+    let merge = merge(&state, Op::Max, last);
     let finish = Def::build("finish", &state, |_, args| vec![args[1].clone().bits(position).cast(types.count_output)]);
     let nothing = state.iter().map(|&d| Scalar::zero(d)).collect();
     Some(Reducer::phases(vec![extreme, find], merge, finish, nothing))

@@ -162,6 +162,9 @@ const AS_FAST_IN_32_BITS: u64 = 256;
 
 /// The mean by a total in 16 bits, where these hold it: twice as many lanes.
 pub(super) fn direct_mean(types: &RowTypes) -> Option<Reducer> {
+    if types.is_float() {
+        return None;
+    }
     let bits = Term::Value.bits(types.input) + bits_of(types.count) + 1;
     let signed = Term::Value.is_signed(types.input);
     let give = |lets: &mut Lets, total: Total| mean_of(lets, total, types.count, types);

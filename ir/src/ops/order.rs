@@ -1,4 +1,4 @@
-//! The order of floats: a signed integer, the greater the better, and the greatest for any NaN.
+//! The order of floats: a signed integer, the greater the better, and above all numbers for any NaN.
 //!
 //! ```text
 //! greatest value: (bits xor (all bits of the sign but the first)) - K          K = the bits of the fraction

@@ -118,7 +118,7 @@ pub static ROWS: &[Row] = &[
         forms: Forms {
             integer: Some(integer::mean),
             float: Some(|r| reducer(r, SUM, same, |_, s| s.div(r.count_in_accumulator()))),
-            direct: Some(|r| if r.is_float() { None } else { integer::direct_mean(r) }),
+            direct: Some(integer::direct_mean),
             ..NO_FORMS
         },
         ..ROW
