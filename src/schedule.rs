@@ -13,7 +13,7 @@
 //! ```text
 //! schedule = decision*                                             each at most once, "tile" once for each box
 //! decision = "width" "=" bits                                      of a vector: 0 (scalar), 64, 128, 256, 512, 1024
-//!          | "form" "=" ("plain" | "direct")                       extremes on bits, or by value or order
+//!          | "form" "=" ("plain" | "direct")                       the reducer's operations and state
 //!          | "tile" "=" loop ":" count ("@across" | "@blocks" | "@runs" | "@folds" | "@lanes")?
 //!          | "jam" "=" count                                       steps in one visit of an accumulator
 //!          | "in_flight" "=" count                                 blocks in flight at once

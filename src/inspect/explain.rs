@@ -267,7 +267,7 @@ fn why(compiled: &Compiled) -> Vec<String> {
     [width].into_iter().chain(form).chain(reasons.into_iter().take(MOST_OTHERS)).chain(rest).chain(none).collect()
 }
 
-/// The operations of the reducer's form beside the other form's; `None` if the problem has one form.
+/// The work of the reducer's form beside the other form's; `None` if the problem has one form.
 fn why_form(problem: &Problem, form: Form, width: u32) -> Option<String> {
     let other = if form == Form::Plain { Form::Direct } else { Form::Plain };
     let of = |form| schedule::slice_work(problem, form, width);

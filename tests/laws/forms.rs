@@ -1,5 +1,6 @@
-//! Extremes of few floats and their positions, which have two forms: in either, each result is what a walk over the slice says,
-//! to the bit, where elements are NaNs of any sign and payload, zeros of both signs, infinities, limits and subnormals.
+//! Ops of two forms: in either, each result is what a walk over the slice says, to the bit. Extremes of few floats and their
+//! positions, where elements are NaNs of any sign and payload, zeros of both signs, infinities, limits and subnormals; and
+//! means of few bytes.
 
 use cranefold::ops::{Form, ROWS};
 use cranefold::{Compiler, DType, Input, Options, Output, Problem, Scalar, Schedule, Spec, schedule};
@@ -83,6 +84,11 @@ const OPS: [(&str, &[Walked]); 8] = [
     ("argmin(last)", &[|s| position(s, false, true)]),
 ];
 
+/// The form that is chosen, and each that there is.
+fn forms(has_direct: bool) -> impl Iterator<Item = Option<Form>> {
+    [None, Some(Form::Plain), Some(Form::Direct)].into_iter().take(2 + usize::from(has_direct))
+}
+
 /// The outputs of a kernel of vectors of at most `width` bits, in its own form or a forced one.
 fn run(compiler: &Compiler, spec: &Spec, (width, form): (Option<u32>, Option<Form>), input: &[u8]) -> Vec<Vec<u8>> {
     let schedule = form.map(|form| Schedule { form, width: width.unwrap_or(512), ..Schedule::default() });
@@ -130,7 +136,7 @@ fn extremes_of_few_floats_are_exact_in_either_form() {
                     let has_direct = schedule::slice_work(&problem, Form::Direct, 512).is_some();
                     for width in WIDTHS {
                         direct += usize::from(schedule::choose(&problem, width.unwrap_or(512)).form == Form::Direct);
-                        for form in [None, Some(Form::Direct)].into_iter().take(1 + usize::from(has_direct)) {
+                        for form in forms(has_direct) {
                             let outputs = run(&compiler, &spec, (width, form), &input);
                             for ((output, of), expected) in outputs.iter().zip(spec.outputs()).zip(&expected) {
                                 let found: Vec<Scalar> =
@@ -175,9 +181,7 @@ fn means_of_bytes_are_exact_in_either_form() {
                 let has_direct = schedule::slice_work(&Problem::of(&spec), Form::Direct, 512).is_some();
                 direct += usize::from(has_direct);
                 for width in WIDTHS {
-                    for form in
-                        [None, Some(Form::Plain), Some(Form::Direct)].into_iter().take(2 + usize::from(has_direct))
-                    {
+                    for form in forms(has_direct) {
                         let outputs = run(&compiler, &spec, (width, form), &input);
                         for (i, slice) in slices.iter().enumerate() {
                             let mean = slice.iter().sum::<i128>() / len as i128;
