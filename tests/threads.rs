@@ -8,6 +8,8 @@ mod specs;
 
 use cranefold::ir::eval::Terms;
 use cranefold::lower::program::Program;
+use cranefold::ops::ROWS;
+use cranefold::problem::first_phase::FirstPhase;
 use cranefold::problem::search_windows::Windows;
 use cranefold::schedule::{Bounds, Decided, Divided, Parts, choose, choose_for};
 use cranefold::{
@@ -86,46 +88,73 @@ fn is_searched(problem: &Problem) -> bool {
     problem.computation().is_some_and(|computation| Windows::of_computation(problem, &computation).is_some())
 }
 
+/// Checks the program of each schedule of parts against the whole nest, in bits and in terms. Returns the number of
+/// programs whose parts have outputs of their own, and of those that finish the states of blocks.
+fn check_parts(spec: &Spec) -> [usize; 2] {
+    let mut split = [0, 0];
+    let problem = Problem::of(spec);
+    let form = choose(&problem, 512).form;
+    let whole = lower::lower_share(&problem, form, "whole", &lower::Share::Whole);
+    let mut expected: HashMap<Vec<String>, _> = HashMap::new();
+    let memory = Memory::of(spec, 3, 7, (4, 8));
+    let bits = memory.interpreted(&whole);
+    for schedule in schedules(&problem, 512).into_iter().filter(|s| s.parts.count != 64) {
+        // A value that is kept between visits is a definition of its own, whose name is part of a term.
+        let keeping = |keep: &[String]| {
+            let schedule = Schedule { form, keep: keep.to_vec(), ..Schedule::default() };
+            lower::lower_as(&problem, &schedule, "whole", &lower::Share::Whole)
+        };
+        let kept = schedule.keep.clone();
+        let expected = expected.entry(kept).or_insert_with_key(|keep| Terms::of(&keeping(keep)));
+        let decided = Decided::of(problem.clone(), Some(&schedule), Bounds::new(Vectors::WIDEST));
+        let stages = pipeline::stages(&decided.expect("a schedule that fits"));
+        let stages = stages.unwrap_or_else(|e| panic!("{spec}: {schedule}: {e}"));
+        for (stage, program) in [&stages[0], &stages[stages.len() - 1]] {
+            let found = terms(program, &whole, spec.outputs().len());
+            let other = is_searched(&problem) && schedule.parts.of == Divided::Blocks;
+            assert!(other || found == *expected, "{spec}: {schedule}: other terms after {stage}\n{program}");
+            assert!(same(&memory.interpreted_program(program), &bits), "{spec}: {schedule}: other bits after {stage}");
+            let again: Program = program.to_string().parse().unwrap_or_else(|e| panic!("{e}\n{program}"));
+            assert!(again == *program, "{spec}: {schedule}: {stage} reads back as another\n{program}\n{again}");
+        }
+        let (_, program) = &stages[0];
+        if program.parts.len() > 1 {
+            split[usize::from(program.finish.is_some())] += 1;
+        }
+    }
+    split
+}
+
 /// The law of the tree, part by part: what each stage of each program computes is what the whole nest does.
 #[test]
 fn programs_have_the_terms_and_bits_of_the_whole() {
     let mut split = [0, 0];
     for spec in specs() {
-        let problem = Problem::of(&spec);
-        let form = choose(&problem, 512).form;
-        let whole = lower::lower_share(&problem, form, "whole", &lower::Share::Whole);
-        let mut expected: HashMap<Vec<String>, _> = HashMap::new();
-        let memory = Memory::of(&spec, 3, 7, (4, 8));
-        let bits = memory.interpreted(&whole);
-        for schedule in schedules(&problem, 512).into_iter().filter(|s| s.parts.count != 64) {
-            // A value that is kept between visits is a definition of its own, whose name is part of a term.
-            let keeping = |keep: &[String]| {
-                let schedule = Schedule { form, keep: keep.to_vec(), ..Schedule::default() };
-                lower::lower_as(&problem, &schedule, "whole", &lower::Share::Whole)
-            };
-            let kept = schedule.keep.clone();
-            let expected = expected.entry(kept).or_insert_with_key(|keep| Terms::of(&keeping(keep)));
-            let decided = Decided::of(problem.clone(), Some(&schedule), Bounds::new(Vectors::WIDEST));
-            let stages = pipeline::stages(&decided.expect("a schedule that fits"));
-            let stages = stages.unwrap_or_else(|e| panic!("{spec}: {schedule}: {e}"));
-            for (stage, program) in [&stages[0], &stages[stages.len() - 1]] {
-                let found = terms(program, &whole, spec.outputs().len());
-                let other = is_searched(&problem) && schedule.parts.of == Divided::Blocks;
-                assert!(other || found == *expected, "{spec}: {schedule}: other terms after {stage}\n{program}");
-                assert!(
-                    same(&memory.interpreted_program(program), &bits),
-                    "{spec}: {schedule}: other bits after {stage}"
-                );
-                let again: Program = program.to_string().parse().unwrap_or_else(|e| panic!("{e}\n{program}"));
-                assert!(again == *program, "{spec}: {schedule}: {stage} reads back as another\n{program}\n{again}");
-            }
-            let (_, program) = &stages[0];
-            if program.parts.len() > 1 {
-                split[usize::from(program.finish.is_some())] += 1;
-            }
-        }
+        let [outputs, blocks] = check_parts(&spec);
+        split = [split[0] + outputs, split[1] + blocks];
     }
     assert!(split.iter().all(|&n| n > 50), "{split:?}");
+}
+
+/// A reduction that takes the lanes of another one's first phase has them of its own where the blocks are divided.
+#[test]
+fn lanes_of_two_reductions_are_those_of_each_in_parts() {
+    let rows: Vec<_> = ROWS
+        .iter()
+        .filter(|row| !row.applies && !row.selects && row.params.iter().all(|p| p.default.is_some()))
+        .collect();
+    let pairs = rows.iter().flat_map(|a| rows.iter().map(move |b| format!("{}, {}", a.name, b.name)));
+    // An expression that takes its element twice is no operation: the name of its definition is in terms.
+    let pairs =
+        pairs.flat_map(|ops| ["f32", "f64"].map(|dtype| format!("{ops} {dtype}[2,4097] axes=[1] map=\"x0 * x0 - 2\"")));
+    let shares = |spec: &Spec| {
+        let problem = Problem::of(spec);
+        let known = problem.computation().and_then(|c| problem.first_phase_before(&c, 1));
+        matches!(known, Some(FirstPhase::Lanes(_)))
+    };
+    let specs: Vec<Spec> = pairs.filter_map(|text| text.parse().ok()).filter(shares).collect();
+    assert!(specs.len() > 20, "{} pairs", specs.len());
+    assert!(specs.iter().all(|spec| check_parts(spec)[1] > 0));
 }
 
 fn call<R>(kernel: &Kernel, memory: &Memory, run: impl FnOnce(&[Input], &mut [Output]) -> R) -> (R, Vec<Buffer>) {

@@ -49,6 +49,7 @@ use cranefold_ir::{
     AccId, BufId, Buffer, BufferRole, DType, Def, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Op, Over, Scalar,
     Stmt,
 };
+use phases::first_phase;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -472,11 +473,20 @@ impl<'p> Lowering<'p> {
                     self.gather(group.walk, walk, slice, at);
                     self.visit.boxes = vec![in_a_row(self.problem, extents)];
                 }
+                let group = self.first_phases.len();
+                let first = self.problem.first_phase_before(computation, group);
                 match phases.as_slice() {
-                    [phase] if phase.close.is_none() => self.one_phase(phase, &tree, slice, at),
+                    [phase] if phase.close.is_none() => {
+                        // An earlier group's phase is this one's, the names of its definitions too, which are in terms:
+                        // each group has it where blocks are divided, and one of them elsewhere.
+                        let phase = match first {
+                            Some(FirstPhase::Lanes(earlier)) => first_phase(computation, earlier),
+                            Some(FirstPhase::Folded(_)) | None => phase,
+                        };
+                        self.one_phase(phase, &tree, slice, at)
+                    }
                     phases => {
-                        let group = self.first_phases.len();
-                        if let Some(FirstPhase::Folded(earlier)) = self.problem.first_phase_before(computation, group) {
+                        if let Some(FirstPhase::Folded(earlier)) = first {
                             self.visit.first_phase = self.first_phases[earlier].clone();
                         }
                         let taker = self.taker_of_lanes(computation, group);

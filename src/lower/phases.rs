@@ -158,6 +158,12 @@ impl Lowering<'_> {
     }
 }
 
+/// The first phase of a group of several.
+pub(super) fn first_phase(computation: &Computation, group: usize) -> &Phase {
+    let group = computation.groups().nth(group).expect("a group before this one");
+    &group.reducer.method.phases()[0]
+}
+
 /// The fold of a state's lanes; none of one lane.
 pub(super) fn fold(state: &State, def: DefId, present: u64, lanes: u64) -> Option<Stmt> {
     (present > 1).then(|| Stmt::Fold { accs: state.ids(), def, present, lanes, elems: 1 })
