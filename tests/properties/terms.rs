@@ -50,7 +50,8 @@ fn check_form(case: &Case, spec: &Spec, problem: &Problem, form: Form) -> Result
     // A value that is kept is a definition of its own, whose name is part of a term.
     let mut naives: HashMap<(bool, &[String]), Vec<_>> = HashMap::new();
     for schedule in &schedules {
-        let of = (is_searched(problem) && schedule.parts.of == Divided::Blocks, schedule.keep.as_slice());
+        let is_divided = schedule.parts.of == Divided::Blocks && schedule.parts.count > 1;
+        let of = (is_searched(problem) && is_divided, schedule.keep.as_slice());
         let decided = Decided::of(problem.clone(), Some(schedule), Bounds::new(Vectors::WIDEST));
         let decided = decided.map_err(|e| TestCaseError::fail(e.to_string()))?;
         let stages = pipeline::stages(&decided).map_err(|e| TestCaseError::fail(e.to_string()))?;
