@@ -293,8 +293,11 @@ fn vectors(triple: &Triple, features: &[&str]) -> Vectors {
         return Vectors::NONE;
     }
     match (all(&AVX2), all(&AVX512)) {
-        (true, true) => Vectors { bits: 512, dot: has("has_avx512vnni"), intel: has(INTEL) },
-        (true, false) => Vectors { bits: 256, dot: has("has_avx_vnni"), intel: false },
+        (true, true) => {
+            let (dot, byte_permutes) = (has("has_avx512vnni"), has("has_avx512vbmi"));
+            Vectors { bits: 512, dot, byte_permutes, intel: has(INTEL) }
+        }
+        (true, false) => Vectors { bits: 256, dot: has("has_avx_vnni"), ..Vectors::BASE },
         (false, _) => Vectors::BASE,
     }
 }

@@ -54,7 +54,7 @@ pub fn store_width(vectors: Vectors, t: &Transpose, bytes: u64) -> Option<u64> {
         Set::Scalars => return None,
         Set::Portable if !stride.is_power_of_two() => return None,
         Set::Portable => (PIECE_BYTES / bytes, PIECE_BYTES / bytes),
-        Set::Avx2 | Set::Avx512 => (width(vectors, bytes, stride), FEWEST_STORED),
+        Set::Avx2 | Set::Avx512 => (width(vectors, bytes, stride, t.lanes), FEWEST_STORED),
     };
     (fewest..=width).contains(&t.lanes).then_some(width)
 }
@@ -76,18 +76,21 @@ pub fn piece_starts(columns: &[u64], bytes: u64) -> Vec<u64> {
     runs.flat_map(of_run).collect()
 }
 
-/// The elements of a vector in a deinterleaving transpose. Bytes, and in AVX2 also halves, are only permuted within 16
-/// bytes; only odd strides need to permute further.
-fn width(vectors: Vectors, bytes: u64, stride: u64) -> u64 {
-    let least_permuted = if vectors.has_masks() { 2 } else { 4 };
-    let permutes = bytes >= least_permuted || stride.is_power_of_two();
-    if permutes { u64::from(vectors.bits / 8) / bytes } else { PIECE_BYTES / bytes }
+/// The elements of a vector in a deinterleaving transpose over so many lanes. Only odd strides need to permute further than
+/// within 16 bytes: AVX2 so permutes groups of four bytes alone, and AVX-512 without VBMI bytes in several steps.
+fn width(vectors: Vectors, bytes: u64, stride: u64, lanes: u64) -> u64 {
+    let permutes = match vectors.has_masks() {
+        true => bytes > 1 || vectors.byte_permutes || lanes > PIECE_BYTES,
+        false => bytes >= 4,
+    };
+    let is_whole = permutes || stride.is_power_of_two();
+    if is_whole { u64::from(vectors.bits / 8) / bytes } else { PIECE_BYTES / bytes }
 }
 
 fn deinterleaved(vectors: Vectors, t: &Transpose, bytes: u64) -> Option<Way> {
     let stride = u64::try_from(t.stride).ok().filter(|stride| (2..=NEAR).contains(stride))?;
     let last = *t.columns.last()?;
-    let width = width(vectors, bytes, stride);
+    let width = width(vectors, bytes, stride, t.lanes);
     if last >= stride || t.lanes > width {
         return None;
     }
@@ -95,7 +98,7 @@ fn deinterleaved(vectors: Vectors, t: &Transpose, bytes: u64) -> Option<Way> {
     let whole = span.div_ceil(width);
     let count = t.columns.len() as u64;
     let stages = u64::from(stride.next_power_of_two().ilog2());
-    let each = if vectors.has_masks() && bytes > 1 { 1 } else { 2 };
+    let each = if vectors.has_masks() && (bytes > 1 || vectors.byte_permutes) { 1 } else { 2 };
     let cost = whole + each * (whole * stages).min(count * (whole - 1));
     let rest = (span - (whole - 1) * width) * bytes;
     let ends_whole = t.within >= whole * width || rest.is_power_of_two();

@@ -21,6 +21,8 @@ pub struct Vectors {
     pub bits: u32,
     /// True if one instruction sums products of bytes at these bits (VNNI).
     pub dot: bool,
+    /// True if one instruction permutes the bytes of a vector (VBMI).
+    pub byte_permutes: bool,
     /// True for Intel's cores, which take longer than others for two things: a division of these many bits takes the time
     /// of twenty other operations, so that quotients by one number are made of products alone; and a result that is rounded
     /// to a subnormal number takes 150 cycles, so that exponentials are masked where they are 0. No bit of a result depends
@@ -30,13 +32,13 @@ pub struct Vectors {
 
 impl Vectors {
     /// No vectors: code is scalar.
-    pub const NONE: Vectors = Vectors { bits: 0, dot: false, intel: false };
+    pub const NONE: Vectors = Vectors { bits: 0, dot: false, byte_permutes: false, intel: false };
 
     /// The vectors of every target with vectors.
-    pub const BASE: Vectors = Vectors { bits: 128, dot: false, intel: false };
+    pub const BASE: Vectors = Vectors { bits: 128, dot: false, byte_permutes: false, intel: false };
 
     /// The widest vectors of any target; nests may be made for them on any machine.
-    pub const WIDEST: Vectors = Vectors { bits: 512, dot: true, intel: false };
+    pub const WIDEST: Vectors = Vectors { bits: 512, dot: true, byte_permutes: true, intel: false };
 
     /// The instruction set of these vectors. Other modules ask for it, or for what follows from it, and do not compare
     /// bits.
@@ -79,7 +81,7 @@ impl Vectors {
     }
 
     /// The widest of these vectors that a schedule of `width` bits fills. Narrower vectors than these are taken to have
-    /// no `dot`, as it is not known, and no slow division.
+    /// no `dot`, as it is not known, no permutations of bytes, and no slow division.
     ///
     /// ```
     /// use cranefold::Vectors;

@@ -345,12 +345,15 @@ fn vectors_of_targets() {
         (avx512.replace(" has_avx512bw", ""), 256, false),
         (format!("{avx512} has_avx_vnni"), 512, false),
         (format!("{avx512} has_avx512vnni"), 512, true),
+        (format!("{avx2} has_avx512vbmi"), 256, false),
         ("x86-64-v2".into(), 128, false),
         ("x86-64-v3".into(), 256, false),
         ("haswell".into(), 256, false),
         ("x86-64-v4".into(), 512, false),
-        ("icelake-server".into(), 512, true),
     ];
+    assert_eq!(vectors("icelake-server"), Vectors::WIDEST);
+    let bytes = vectors("x86-64-v4 has_avx512vbmi");
+    assert_eq!(bytes, Vectors { byte_permutes: true, ..vectors("x86-64-v4") });
     let slow = vectors("x86-64-v4 intel");
     assert_eq!(slow, Vectors { intel: true, ..vectors("x86-64-v4") });
     assert_eq!(vectors("intel x86-64-v3"), vectors("x86-64-v3"), "vectors of 512 bits alone");

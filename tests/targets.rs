@@ -8,7 +8,7 @@ use cranefold::{Compiler, Input, Kernel, Output, Spec, Target};
 use cranefold_fuzz::data;
 
 /// Features, and the bits of the vectors that follow from them.
-const FEATURES: [(&str, u32); 9] = [
+const FEATURES: [(&str, u32); 10] = [
     // SSE2.
     ("", 128),
     ("has_sse3 has_ssse3 has_sse41 has_sse42", 128),
@@ -20,6 +20,8 @@ const FEATURES: [(&str, u32); 9] = [
     // AVX-512 without operations on bytes.
     ("x86-64-v3 has_avx512f has_avx512dq has_avx512vl", 256),
     ("x86-64-v4", 512),
+    // Permutations of bytes.
+    ("x86-64-v4 has_avx512vbmi", 512),
     // Exponentials with masks, and quotients made of products alone.
     ("x86-64-v4 intel", 512),
 ];
@@ -83,19 +85,38 @@ fn every_set_of_features_is_compiled_for() {
 #[test]
 #[cfg(target_os = "linux")]
 fn every_set_of_features_that_this_machine_has_gives_the_same_bits() {
+    same_bits(&SPECS.map(parse));
+}
+
+/// Columns of bytes are transposed in steps that depend on the features: in pieces of 16 bytes, by pairs of bytes, or by bytes;
+/// what is stored in columns is too.
+#[test]
+#[cfg(target_os = "linux")]
+fn every_set_of_features_moves_bytes_alike() {
+    let rows = |n: u64| {
+        let ops = ["sum i8", "mean u8", "argmax i8", "l2 i8", "all bool"].into_iter();
+        ops.map(move |op| format!("{op}[150,{n}] axes=[1]")).chain([format!("min i8[40,5,{n}] axes=[1]")])
+    };
+    let windows = [4, 6, 20].into_iter().map(|n| format!("max i8[9,5,2,{n},2] axes=[2,4]"));
+    let specs: Vec<Spec> = (2..=16).flat_map(rows).chain(windows).map(|text| parse(&text)).collect();
+    same_bits(&specs);
+}
+
+#[cfg(target_os = "linux")]
+fn same_bits(specs: &[Spec]) {
     let host = Compiler::host().expect("this machine");
     // What is lacking is refused, with the feature's name: see `calls.rs`.
     let targets = FEATURES.iter().filter_map(|(features, _)| Target::new("x86_64-unknown-linux-gnu", features).ok());
     let compilers: Vec<Compiler> =
         targets.map(|target| Compiler::builder().target(target).build().expect("a compiler")).collect();
     assert!(!compilers.is_empty(), "SSE2 is everywhere");
-    for spec in SPECS.map(parse) {
+    for spec in specs {
         let input = |operand: &Operand, kind| data::elements(operand.dtype(), operand.span_elems() as usize, kind, 3);
         for kind in [0, 1, 2, 4] {
             let input = input(&spec.inputs()[0], kind);
-            let expected = run(&host.compile(&spec).expect("a kernel"), &input);
+            let expected = run(&host.compile(spec).expect("a kernel"), &input);
             for compiler in &compilers {
-                let got = run(&compiler.compile(&spec).expect("a kernel"), &input);
+                let got = run(&compiler.compile(spec).expect("a kernel"), &input);
                 assert!(got == expected, "{spec} for {}, data {kind}", compiler.target());
             }
         }

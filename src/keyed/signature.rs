@@ -35,8 +35,9 @@ impl Signature {
     pub(crate) fn new(key: Key) -> Signature {
         let Key { source, target, bounds: Bounds { vectors, width, threads }, schedule, results_version } = &key;
         let dot = if vectors.dot { " dot" } else { "" };
+        let bytes = if vectors.byte_permutes { " bytes" } else { "" };
         let intel = if vectors.intel { " intel" } else { "" };
-        let bounds = format_args!("{}{dot}{intel} {width} {threads}", vectors.bits);
+        let bounds = format_args!("{}{dot}{bytes}{intel} {width} {threads}", vectors.bits);
         let schedule = schedule.as_ref().map_or(String::new(), Schedule::to_string);
         let how = format_args!("{target}\n{bounds} {results_version}\n{schedule}");
         let hash = match source {

@@ -94,12 +94,16 @@ fn unpacking(bytes: u64) -> [Opcode; 2] {
     }
 }
 
-/// Bytes of the smallest elements that an instruction permutes across a whole vector.
-fn least_permuted(tier: Tier) -> u64 {
-    if tier.is_512() { 2 } else { 4 }
-}
-
 impl Generator<'_> {
+    /// Bytes of the smallest elements that an instruction permutes across a whole vector.
+    fn least_permuted(&self) -> u64 {
+        match self.tier {
+            Tier::Avx2 => 4,
+            Tier::Avx512 if self.around.vectors.byte_permutes => 1,
+            Tier::Avx512 => 2,
+        }
+    }
+
     /// The even and the odd elements, of at most half a vector, of two adjacent vectors.
     pub(super) fn even_and_odd(&mut self, a: Reg, b: Reg, bytes: u64, width: u64) -> [Reg; 2] {
         if width * bytes == 16 {
@@ -123,7 +127,7 @@ impl Generator<'_> {
                 to
             });
         }
-        if bytes < least_permuted(self.tier) {
+        if bytes < self.least_permuted() {
             // Each 16 bytes are ordered in this way; then their halves are separated.
             let in_group = 16 / bytes;
             let order: Vec<u64> = (0..in_group).step_by(2).chain((1..in_group).step_by(2)).collect();
@@ -155,7 +159,7 @@ impl Generator<'_> {
     /// The elements of two vectors by turns, in two vectors.
     fn taken_by_turns(&mut self, [a, b]: [Reg; 2], bytes: u64, width: u64) -> [Reg; 2] {
         let is_group = width * bytes == 16;
-        if self.tier.is_512() && !is_group && bytes >= least_permuted(self.tier) {
+        if self.tier.is_512() && !is_group && bytes >= self.least_permuted() {
             return [0, width / 2].map(|from| {
                 let order: Vec<u64> = (0..width).map(|lane| from + lane / 2 + lane % 2 * width).collect();
                 self.picked_of_two([a, b], &order, bytes)
@@ -181,6 +185,7 @@ impl Generator<'_> {
     /// The lanes of two vectors of 512 bits in this order, those of the second numbered on.
     fn picked_of_two(&mut self, [a, b]: [Reg; 2], order: &[u64], bytes: u64) -> Reg {
         let code = match bytes {
+            1 => Opcode::Vpermt2b,
             2 => Opcode::Vpermt2w,
             4 => Opcode::Vpermt2d,
             _ => Opcode::Vpermt2q,
@@ -235,17 +240,41 @@ impl Generator<'_> {
             let order = self.bytes_constant((0..tier.bytes()).map(byte).collect());
             return self.both(Opcode::Vpshufb, from, order);
         }
+        if bytes < self.least_permuted() && tier.is_512() {
+            return self.bytes_in_order(from, order);
+        }
         let code = match (bytes, tier) {
             (8, Tier::Avx2) => {
                 let number = order.iter().rev().fold(0, |number, &lane| number << 2 | lane as i64);
                 return self.by_number(Opcode::VpermqBy, from, number);
             }
+            (1, _) => Opcode::Vpermb,
             (2, _) => Opcode::Vpermw,
             (4, _) => Opcode::Vpermd,
             _ => Opcode::Vpermq,
         };
         let order = self.order_constant(order, bytes);
         self.both(code, order, from)
+    }
+
+    /// The bytes of `from` in this order: of the pairs of bytes in which they are, those for even places and those for odd
+    /// ones. 512 bits only, where no instruction permutes bytes.
+    fn bytes_in_order(&mut self, from: Reg, order: &[u64]) -> Reg {
+        let [even, odd] = [0, 1].map(|odd| {
+            let wanted: Vec<u64> = order.iter().copied().skip(odd).step_by(2).collect();
+            let pairs: Vec<u64> = wanted.iter().map(|byte| byte / 2).collect();
+            let pairs = self.order_constant(&pairs, 2);
+            let there = self.both(Opcode::Vpermw, pairs, from);
+            // The other byte of each pair becomes 0.
+            let of_pair = |(n, byte): (usize, &u64)| {
+                let mut bytes = [0x80; 2];
+                bytes[odd] = (2 * n % 16) as u8 + (byte % 2) as u8;
+                bytes
+            };
+            let picked = self.bytes_constant(wanted.iter().enumerate().flat_map(of_pair).collect());
+            self.both(Opcode::Vpshufb, there, picked)
+        });
+        self.both(Opcode::Vpor, even, odd)
     }
 
     /// A constant with the numbers of lanes, one in each lane.

@@ -278,10 +278,12 @@ table! {
     VpunpcklqdqXmm = BINARY, Unmasked, Plain, [VEX_Vpunpcklqdq_xmm_xmm_xmmm128: 1], [];
     Vpshufb = BINARY, Merges(1), Whole, [VEX_Vpshufb_ymm_ymm_ymmm256: 1], [EVEX_Vpshufb_zmm_k1z_zmm_zmmm512: 1];
     Vshufps = BINARY_BY, Unmasked, Plain, [VEX_Vshufps_ymm_ymm_ymmm256_imm8: 1], [];
+    Vpermb = BINARY, Merges(1), Plain, [], [EVEX_Vpermb_zmm_k1z_zmm_zmmm512: 4];
     Vpermw = BINARY, Merges(2), Plain, [], [EVEX_Vpermw_zmm_k1z_zmm_zmmm512: 4];
     Vpermd = BINARY, Merges(4), Plain, [VEX_Vpermd_ymm_ymm_ymmm256: 1], [EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32: 4];
     Vpermq = BINARY, Merges(8), Plain, [], [EVEX_Vpermq_zmm_k1z_zmm_zmmm512b64: 4];
     VpermqBy = UNARY_BY, Unmasked, Plain, [VEX_Vpermq_ymm_ymmm256_imm8: 1], [];
+    Vpermt2b = ONTO, Merges(1), Plain, [], [EVEX_Vpermt2b_zmm_k1z_zmm_zmmm512: 4];
     Vpermt2w = ONTO, Merges(2), Plain, [], [EVEX_Vpermt2w_zmm_k1z_zmm_zmmm512: 4];
     Vpermt2d = ONTO, Merges(4), Plain, [], [EVEX_Vpermt2d_zmm_k1z_zmm_zmmm512b32: 4];
     Vpermt2q = ONTO, Merges(8), Plain, [], [EVEX_Vpermt2q_zmm_k1z_zmm_zmmm512b64: 4];

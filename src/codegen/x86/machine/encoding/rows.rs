@@ -292,11 +292,13 @@ rows! {
     VEX_Vpshufb_ymm_ymm_ymmm256 = "VEX.256.66.0F38.WIG 00 /r", "RVM";
     EVEX_Vpshufb_zmm_k1z_zmm_zmmm512 = "EVEX.512.66.0F38.WIG 00 /r", "RVM", 64;
     VEX_Vshufps_ymm_ymm_ymmm256_imm8 = "VEX.256.0F.WIG C6 /r ib", "RVMI";
+    EVEX_Vpermb_zmm_k1z_zmm_zmmm512 = "EVEX.512.66.0F38.W0 8D /r", "RVM", 64;
     EVEX_Vpermw_zmm_k1z_zmm_zmmm512 = "EVEX.512.66.0F38.W1 8D /r", "RVM", 64;
     VEX_Vpermd_ymm_ymm_ymmm256 = "VEX.256.66.0F38.W0 36 /r", "RVM";
     EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32 = "EVEX.512.66.0F38.W0 36 /r", "RVM", 64, 4;
     EVEX_Vpermq_zmm_k1z_zmm_zmmm512b64 = "EVEX.512.66.0F38.W1 36 /r", "RVM", 64, 8;
     VEX_Vpermq_ymm_ymmm256_imm8 = "VEX.256.66.0F3A.W1 00 /r ib", "RMI";
+    EVEX_Vpermt2b_zmm_k1z_zmm_zmmm512 = "EVEX.512.66.0F38.W0 7D /r", "RVM", 64;
     EVEX_Vpermt2w_zmm_k1z_zmm_zmmm512 = "EVEX.512.66.0F38.W1 7D /r", "RVM", 64;
     EVEX_Vpermt2d_zmm_k1z_zmm_zmmm512b32 = "EVEX.512.66.0F38.W0 7E /r", "RVM", 64, 4;
     EVEX_Vpermt2q_zmm_k1z_zmm_zmmm512b64 = "EVEX.512.66.0F38.W1 7E /r", "RVM", 64, 8;
