@@ -145,8 +145,10 @@ pub(super) struct Facts<'p> {
     pub state_bytes: u64,
     /// Bytes of the lanes in the phase where they have the most.
     pub phase_bytes: u64,
-    /// Bytes of the widest value of a state.
+    /// Bytes of a value of a state, in the phase whose state has the most bytes.
     pub value_bytes: u64,
+    /// Bytes of the widest value of a state, of all phases and groups.
+    pub widest_bytes: u64,
     /// Bytes of the narrowest value of a state that folds, of all groups.
     pub narrowest_bytes: u64,
     /// The number of times that an element is read.
@@ -249,7 +251,9 @@ impl<'p> Facts<'p> {
         let lanes = tree.phases.iter().map(|&lanes| lanes.min(present));
         let states = reducer.method.phases().iter().map(Phase::state_bytes);
         let values = keeping.groups().flat_map(|g| g.reducer.method.phases().iter().flat_map(|p| &p.identity));
-        let narrowest_bytes = values.map(|value| value.dtype().bytes()).min().unwrap_or(0);
+        let bytes: Vec<u64> = values.map(|value| value.dtype().bytes()).collect();
+        let narrowest_bytes = bytes.iter().copied().min().unwrap_or(0);
+        let widest_bytes = bytes.iter().copied().max().unwrap_or(1);
         Some(Facts {
             problem,
             machine,
@@ -263,6 +267,7 @@ impl<'p> Facts<'p> {
             element_bytes,
             state_bytes: reducer.method.state_bytes(),
             value_bytes: reducer.method.state_bytes() / reducer.method.state_values().max(1) as u64,
+            widest_bytes,
             narrowest_bytes,
             phases,
             waits: reducer.method.phases().len() > 1,

@@ -13,6 +13,7 @@ use crate::problem::Problem;
 use crate::vectors::Vectors;
 use cranefold_ir::ops::{Form, Phase, Reducer};
 use cranefold_ir::work::Work;
+use cranefold_ir::{DType, Op};
 
 /// The form of a problem that takes less work on vectors of `width` bits.
 ///
@@ -39,15 +40,19 @@ pub fn choose_form(problem: &Problem, width: u32) -> Form {
     }
 }
 
-/// The work of a slice in a form on vectors of `width` bits: operations of vectors where slices are rows, of elements where
-/// they are runs too short for that, and elsewhere of the bytes of lanes. `None` if the problem has no such form.
+/// The work of a slice in a form on vectors of `width` bits: operations of vectors where slices are rows, and of the bytes of
+/// lanes where other slices fill the vectors. Rows too short for vectors of their own have as many lanes in every phase as
+/// the widest phase. `None` if the problem has no such form.
 pub fn slice_work(problem: &Problem, form: Form, width: u32) -> Option<u64> {
     let (reducer, machine) = (problem.reducer_in(form)?, Machine::TYPICAL);
     Some(match run(problem) {
         Some(run) if width > Vectors::BASE.bits && run >= u64::from(width) / 32 => {
             of_row(&reducer, problem.count, width, &machine)
         }
-        Some(_) => of_slice(&reducer, problem.count, width, &machine, |_| 1),
+        Some(_) => {
+            let widest = reducer.method.phases().iter().map(lane_bytes).max().unwrap_or(1);
+            of_slice(&reducer, problem.count, width, &machine, |_| widest)
+        }
         None => of_slice(&reducer, problem.count, width, &machine, lane_bytes),
     })
 }
@@ -64,28 +69,36 @@ fn lane_bytes(phase: &Phase) -> u64 {
     phase.identity.iter().map(|value| value.dtype().bytes()).max().unwrap_or(1)
 }
 
-/// The operations of vectors on a row of `count` elements, and those that fold the lanes of each value of the states.
+/// The operations of vectors on a row of `count` elements, and those at the end of each phase: of the folds of its lanes, and
+/// on the result.
 fn of_row(reducer: &Reducer, count: u64, width: u32, machine: &Machine) -> u64 {
     let work = Work::new(&[], |op, dtype| machine.operations(op, dtype, width));
     let of_phase = |phase: &Phase| {
         let vectors = count.saturating_mul(8 * lane_bytes(phase)).div_ceil(u64::from(width));
         let of_vector = work.def(&phase.lift) + work.def(&phase.combine);
-        vectors.saturating_mul(of_vector) + machine.folding_ops(width) * phase.identity.len() as u64
+        let folds = machine.folding_ops(width) * phase.identity.len() as u64;
+        vectors.saturating_mul(of_vector).saturating_add(folds + closing(phase, &work))
     };
     reducer.method.phases().iter().map(of_phase).fold(0, u64::saturating_add)
 }
 
-/// The operations on the elements of a slice of `count`, each times the weight of its phase. The first element is the state.
-fn of_slice(reducer: &Reducer, count: u64, width: u32, machine: &Machine, weight: fn(&Phase) -> u64) -> u64 {
+/// The operations on the elements of a slice of `count`, each times the bytes of its phase's lanes. The first element is the
+/// state.
+fn of_slice(reducer: &Reducer, count: u64, width: u32, machine: &Machine, bytes: impl Fn(&Phase) -> u64) -> u64 {
     let work = Work::new(&[], |op, dtype| machine.operations(op, dtype, width));
     let of_phase = |phase: &Phase| {
         let (lift, combine) = (work.def(&phase.lift), work.def(&phase.combine));
         let operations = count.saturating_mul(lift).saturating_add(count.saturating_sub(1).saturating_mul(combine));
-        operations.saturating_mul(weight(phase))
+        operations.saturating_add(closing(phase, &work)).saturating_mul(bytes(phase))
     };
     let phases = reducer.method.phases().iter().map(of_phase).fold(0, u64::saturating_add);
-    let finish = work.def(&reducer.finish).saturating_mul(reducer.method.phases().first().map_or(1, weight));
+    let finish = work.def(&reducer.finish).saturating_mul(reducer.method.phases().first().map_or(1, bytes));
     phases.saturating_add(finish)
+}
+
+/// The operations on the state of a phase that make what later phases read.
+fn closing(phase: &Phase, work: &Work<impl Fn(Op, DType) -> u64>) -> u64 {
+    phase.close.as_ref().map_or(0, |close| work.def(close))
 }
 
 /// The operations of a lane on an element, by phase, on vectors of `width` bits.

@@ -29,6 +29,9 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
 /// The fewest outputs that are lanes of a vector with masks: rows of 7 ran at 55 GB/s, one by one at 14.
 const FEWEST: u64 = 3;
 
+/// The most bytes of a tile's elements, which are all in registers until they fold: without and with masks.
+const TILE_BYTES: [u64; 2] = [256, 1 << 10];
+
 /// The tile of a box of short slices.
 pub(super) fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
     let is_wide = vector_outputs(width) == LANES;
@@ -43,9 +46,9 @@ pub(super) fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
     };
     let &OutputLoop { var, extent, .. } = facts.loops[number].last()?;
     let by = narrow_outputs(facts, width).unwrap_or(by).min(extent);
-    let states = |by: u64| by * facts.lanes_bytes() > facts.machine.state_bytes(width);
-    let by = if states(by) { by.min(vector) } else { by };
     let has_masks = Vectors::WIDEST.at_most(width).has_masks();
+    let fits = by * facts.tree.lanes_present() * facts.widest_bytes <= TILE_BYTES[usize::from(has_masks)];
+    let by = if fits { by } else { by.min(vector) };
     let by = match has_masks {
         true => by,
         // Without masks, vectors have a power of two of lanes.
@@ -57,17 +60,16 @@ pub(super) fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
     (by >= FEWEST && !is_cut).then_some(Tile { var, by, transform: Transform::Steps })
 }
 
-/// The outputs whose states of one or two bytes fill a vector; `None` if vectors do not move the elements as a whole.
-/// Bytes deinterleave in whole vectors if their distance is a power of two.
+/// The outputs whose states of one or two bytes a value fill a vector; `None` if vectors do not move the elements as a whole:
+/// those without masks move bytes if their distance is a power of two.
 fn narrow_outputs(facts: &Facts, width: u32) -> Option<u64> {
-    let deinterleaves = facts.element_bytes > 1 || facts.problem.count.is_power_of_two();
-    let moves = match facts.state_bytes {
-        1 => width > Vectors::BASE.bits,
-        2 => Vectors::WIDEST.at_most(width).has_masks(),
+    let has_masks = Vectors::WIDEST.at_most(width).has_masks();
+    let moves = match facts.widest_bytes {
+        1 => has_masks || (width > Vectors::BASE.bits && facts.problem.count.is_power_of_two()),
+        2 => has_masks,
         _ => false,
     };
-    let moves = moves && deinterleaves;
-    moves.then_some(u64::from(width / 8) / facts.state_bytes)
+    moves.then_some(u64::from(width / 8) / facts.widest_bytes)
 }
 
 /// The cost: gathering the elements of a vector takes an operation for each halving of their distance in memory. Vectors
