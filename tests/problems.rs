@@ -155,6 +155,34 @@ const MALFORMED: &[(&str, &str, &str)] = &[
     ("  out x1: f32[144]", "  out x1: f32[143]", "line 25: x1 has 143 elements, and 36 to 143 are touched"),
 ];
 
+/// Narrow values fill vectors of 512 bits by the outputs of a tile, where slices are short or few outputs lie between them.
+#[test]
+fn tiles_have_the_outputs_that_narrow_values_fill_vectors_with() {
+    for (text, schedule) in [
+        // Rows.
+        ("sum f32[4000,10] axes=[1]", "width=512 tile=i0:16 jam=1 in_flight=1"),
+        ("sum i8[4000,10] axes=[1]", "width=512 tile=i0:64 jam=1 in_flight=1"),
+        ("max bf16[4000,10] axes=[1]", "width=512 tile=i0:32 jam=1 in_flight=1"),
+        ("argmax bf16[4000,10] axes=[1]", "width=512 form=direct tile=i0:32 jam=1 in_flight=1"),
+        ("log_softmax bf16[4000,10] axes=[1]", "width=512 tile=i0:16 jam=1 in_flight=1"),
+        // A few outputs between the elements of slices: in registers, or too many for them in the plain form.
+        ("max i8[3000,4,4] axes=[1]", "width=512 tile=i0:64@across jam=1 in_flight=1"),
+        ("max bf16[3000,2,4] axes=[1]", "width=512 tile=i0:32@across jam=1 in_flight=1"),
+        ("max bf16[3000,4,4] axes=[1]", "width=512 form=direct tile=i0:32@across jam=1 in_flight=1"),
+        ("max i8[3000,5,4] axes=[1]", "width=512 tile=i1:4 jam=1 in_flight=1"),
+        // Windows.
+        ("max i8[100,14,2,6,2] axes=[2,4]", "width=512 tile=i0:64@across jam=1 in_flight=1"),
+        ("mean i8[100,14,2,6,2] axes=[2,4]", "width=512 form=direct tile=i1:6 jam=1 in_flight=1"),
+        // Runs that begin late, side by side, and rows of runs whose states registers do not hold.
+        ("max i8[68,256,144] axes=[0,2]", "width=512 tile=i0:7@lanes jam=1 in_flight=1"),
+        ("max i8[20,40,200] axes=[0,2]", "width=512 jam=1 in_flight=1 align=64"),
+        ("max bf16[500,16,9] axes=[0,2]", "width=512 tile=i0:16@lanes jam=1 in_flight=1"),
+        ("max bf16[7990,56,9] axes=[0,2]", "width=512 form=direct tile=i0:56@lanes jam=1 in_flight=1"),
+    ] {
+        assert_eq!(choose(&problem(text), 512).to_string(), schedule, "{text}");
+    }
+}
+
 /// The form is a decision: it reads back in a schedule, and what has none is refused.
 #[test]
 fn the_form_is_a_word_of_the_schedule() {

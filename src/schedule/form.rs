@@ -9,11 +9,17 @@
 //! both forms with a walk over the slice). A reduction that rounds has one form on all machines.
 
 use super::machine::Machine;
+use super::strategy::across;
+use super::strategy::side_by_side::ROW_BYTES;
 use crate::problem::Problem;
 use crate::vectors::Vectors;
 use cranefold_ir::ops::{Form, Phase, Reducer};
 use cranefold_ir::work::Work;
 use cranefold_ir::{DType, Op};
+
+/// The most vectors of a state that is a column of few outputs, beyond which a tile's loop over the columns stays a loop: of 48,
+/// maxima of bf16 took 20 us, and 3 in the direct form.
+const MOST_VECTORS: u64 = 36;
 
 /// The form of a problem that takes less work on vectors of `width` bits.
 ///
@@ -51,9 +57,20 @@ pub fn slice_work(problem: &Problem, form: Form, width: u32) -> Option<u64> {
         }
         Some(_) => {
             let widest = reducer.method.phases().iter().map(lane_bytes).max().unwrap_or(1);
-            of_slice(&reducer, problem.count, width, &machine, |_| widest)
+            of_slice(&reducer, problem.count, width, &machine, |_| widest, |_| 0)
         }
-        None => of_slice(&reducer, problem.count, width, &machine, lane_bytes),
+        None => {
+            // States that are far from fitting registers are read and written at each step.
+            let is_alone = reducer.method.phases().len() == 1;
+            let row = row_of_runs(problem, width).filter(|_| is_alone).unwrap_or(0);
+            let columns = across::columns(problem).unwrap_or(0);
+            let visits = |phase: &Phase| {
+                let values = phase.identity.len() as u64;
+                let fits = row.saturating_mul(phase.state_bytes()) <= 2 * ROW_BYTES && columns * values <= MOST_VECTORS;
+                if fits { 0 } else { 2 * values }
+            };
+            of_slice(&reducer, problem.count, width, &machine, lane_bytes, visits)
+        }
     })
 }
 
@@ -62,6 +79,15 @@ fn run(problem: &Problem) -> Option<u64> {
     let [elements] = problem.elements() else { return None };
     let [run] = elements.dims.as_slice() else { return None };
     (run.stride.inputs.first() == Some(&1)).then_some(run.extent)
+}
+
+/// The elements of a row of neighbouring slices, where slices are runs too short for vectors of `width` bits.
+fn row_of_runs(problem: &Problem, width: u32) -> Option<u64> {
+    let (elements, slices) = (problem.elements().first()?, problem.slices.first()?);
+    let (run, across) = (elements.dims.last()?, slices.dims.last()?);
+    let bytes = run.extent.saturating_mul(problem.inputs.first()?.operand.dtype.bytes());
+    let is_row = run.stride.inputs.first()? == &1 && across.stride.inputs.first()? == &(run.extent as i64);
+    (is_row && bytes < u64::from(width / 8)).then(|| run.extent.saturating_mul(across.extent))
 }
 
 /// Bytes of a lane of a phase: those of the widest value of its state.
@@ -82,12 +108,19 @@ fn of_row(reducer: &Reducer, count: u64, width: u32, machine: &Machine) -> u64 {
     reducer.method.phases().iter().map(of_phase).fold(0, u64::saturating_add)
 }
 
-/// The operations on the elements of a slice of `count`, each times the bytes of its phase's lanes. The first element is the
-/// state.
-fn of_slice(reducer: &Reducer, count: u64, width: u32, machine: &Machine, bytes: impl Fn(&Phase) -> u64) -> u64 {
+/// The operations on the elements of a slice of `count`, and the visits of the state at each, times the bytes of the phase's
+/// lanes. The first element is the state.
+fn of_slice(
+    reducer: &Reducer,
+    count: u64,
+    width: u32,
+    machine: &Machine,
+    bytes: impl Fn(&Phase) -> u64,
+    visits: impl Fn(&Phase) -> u64,
+) -> u64 {
     let work = Work::new(&[], |op, dtype| machine.operations(op, dtype, width));
     let of_phase = |phase: &Phase| {
-        let (lift, combine) = (work.def(&phase.lift), work.def(&phase.combine));
+        let (lift, combine) = (work.def(&phase.lift) + visits(phase), work.def(&phase.combine));
         let operations = count.saturating_mul(lift).saturating_add(count.saturating_sub(1).saturating_mul(combine));
         operations.saturating_add(closing(phase, &work)).saturating_mul(bytes(phase))
     };

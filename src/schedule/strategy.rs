@@ -20,7 +20,7 @@ pub(super) mod positions;
 mod runs;
 mod shared_folds;
 mod short_slices;
-mod side_by_side;
+pub(super) mod side_by_side;
 mod transposed;
 
 use super::cost::{Cost, Visit};

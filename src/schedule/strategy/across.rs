@@ -28,11 +28,12 @@ const MOST_WITH_POSITIONS: u64 = 15;
 /// variances took 1.9 times as long.
 const MOST_OF_LONG_WINDOWS: u64 = 8;
 
-/// The lanes of tiles of extremes of two bytes, which fill a vector: with half as many, bf16 took 1.5 to 3 times as long.
+/// The lanes of tiles of values of two bytes, which fill a vector: with half as many, extremes of bf16 took 1.5 to 3 times as
+/// long. Positions beside bytes take as many.
 const LANES_OF_HALVES: u64 = 32;
 
-/// The least bytes of a state's values: sums of bytes took four times as long as along the outputs.
-const LEAST_BYTES: u64 = 2;
+/// The lanes of tiles of bytes, which fill a vector: with half as many, sums of i8 took 1.5 to 2 times as long.
+const LANES_OF_BYTES: u64 = 64;
 
 /// The most elements of a row of outputs that are computed of inputs alone, by the bytes of an output: with more, vectors
 /// along the row are as good.
@@ -45,7 +46,7 @@ const TRANSPOSING: f64 = 8.0;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     let has_masks = Vectors::WIDEST.at_most(plain.width).has_masks();
-    match has_masks && facts.value_bytes >= LEAST_BYTES {
+    match has_masks {
         true => tiled(facts, plain, |number| tile(facts, number)).into_iter().collect(),
         false => vec![],
     }
@@ -56,9 +57,20 @@ fn tile(facts: &Facts, number: usize) -> Option<Tile> {
     let [.., outer, inner] = &facts.loops[number][..] else { return None };
     let &OutputLoop { var, extent, .. } = outer;
     let columns = inner.extent.checked_mul(facts.problem.count)?;
-    let widens = facts.element_bytes < facts.value_bytes && facts.phases == 1;
+    // Bytes that become wider take more than moves save: means of i8 over 6 windows a row took 1.5 times as long.
+    let widens_bytes = facts.element_bytes == 1 && facts.widest_bytes > 1;
+    let widens = facts.element_bytes < facts.value_bytes && facts.phases == 1 && !widens_bytes;
+    let takes_position = facts.problem.takes_position;
     let is_heavy = widens || facts.most_operations() >= HEAVY_OPS;
-    let (most, between) = match (facts.value_bytes, facts.problem.takes_position) {
+    // Vectors along a few outputs are the emptier, the narrower their values are.
+    let is_narrow = match facts.widest_bytes {
+        1 => !takes_position && facts.operations <= 1,
+        2 => !widens_bytes && (!takes_position || is_heavy),
+        _ => false,
+    };
+    let (most, between) = match (facts.value_bytes, takes_position) {
+        _ if is_narrow && facts.is_window() => (MOST_OF_HEAVY, MOST_BETWEEN_OF_HEAVY),
+        _ if is_narrow => (MOST_COLUMNS, MOST_BETWEEN_OF_HEAVY),
         (5.., _) if facts.is_window() => (MOST_OF_LONG_WINDOWS, MOST_BETWEEN),
         (4, true) => (MOST_WITH_POSITIONS, MOST_BETWEEN),
         (..5, false) if is_heavy => (MOST_OF_HEAVY, MOST_BETWEEN_OF_HEAVY),
@@ -68,13 +80,23 @@ fn tile(facts: &Facts, number: usize) -> Option<Tile> {
     let [.., across, _] = &slices.dims[..] else { return None };
     let mut inputs = facts.problem.inputs.iter().zip(&across.stride.inputs).filter(|(input, _)| input.mapped);
     let are_rows = inputs.all(|(_, &stride)| stride == columns as i64);
-    let by = match facts.value_bytes {
+    let by = match facts.widest_bytes {
         5.. => LANES_OF_LONG,
-        2 if facts.phases == 1 && facts.later.is_empty() && facts.written.is_none() => LANES_OF_HALVES,
-        _ => LANES,
+        3.. => LANES,
+        _ if !facts.later.is_empty() || facts.written.is_some() => LANES,
+        1 if !takes_position => LANES_OF_BYTES,
+        _ => LANES_OF_HALVES,
     };
     let fits = inner.extent <= between && columns <= most && extent >= by;
     (fits && are_rows).then_some(Tile { var, by, transform: Transform::Across })
+}
+
+/// The columns of the rows of few outputs that lie between the elements of slices, where vectors may deinterleave them.
+pub(in crate::schedule) fn columns(problem: &Problem) -> Option<u64> {
+    let [.., inner] = &problem.slices.first()?.dims[..] else { return None };
+    let columns = inner.extent.checked_mul(problem.count)?;
+    let is_between = inner.stride.inputs.first() == Some(&1) && inner.extent <= MOST_BETWEEN_OF_HEAVY;
+    (is_between && columns <= MOST_OF_HEAVY).then_some(columns)
 }
 
 /// The tiles of a problem without reductions whose outputs are rows of a few elements, and of which an input has a value for

@@ -15,7 +15,7 @@ pub(super) const SHORT: u64 = 16;
 /// elements come by another way, 10.7, and 5.3 where the lanes of several rows fold together.
 const HEAVY: u64 = 31;
 
-/// Bytes of the pieces between which moves choose. Single bytes, and values beside positions, become as long first.
+/// Bytes of the pieces between which moves choose. Values beside positions become as long first.
 const PIECE_BYTES: u64 = 4;
 
 /// Operations that widen and place a vector of a window's elements beside those that a row's take: sums of bf16 over windows
@@ -45,10 +45,11 @@ pub(super) fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
         _ => return None,
     };
     let &OutputLoop { var, extent, .. } = facts.loops[number].last()?;
-    let by = narrow_outputs(facts, width).unwrap_or(by).min(extent);
     let has_masks = Vectors::WIDEST.at_most(width).has_masks();
-    let fits = by * facts.tree.lanes_present() * facts.widest_bytes <= TILE_BYTES[usize::from(has_masks)];
-    let by = if fits { by } else { by.min(vector) };
+    let state = facts.tree.lanes_present() * facts.widest_bytes;
+    let fits = |by: &u64| by.min(&extent) * state <= TILE_BYTES[usize::from(has_masks)];
+    let narrow = narrow_outputs(facts, width);
+    let by = narrow.unwrap_or([by, by]).into_iter().find(fits).unwrap_or(by.min(vector)).min(extent);
     let by = match has_masks {
         true => by,
         // Without masks, vectors have a power of two of lanes.
@@ -60,16 +61,16 @@ pub(super) fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
     (by >= FEWEST && !is_cut).then_some(Tile { var, by, transform: Transform::Steps })
 }
 
-/// The outputs whose states of one or two bytes a value fill a vector; `None` if vectors do not move the elements as a whole:
-/// those without masks move bytes if their distance is a power of two.
-fn narrow_outputs(facts: &Facts, width: u32) -> Option<u64> {
+/// The outputs whose elements fill a vector, and those whose states of one or two bytes a value do; `None` if vectors do not
+/// move the elements as a whole: those without masks move bytes if their distance is a power of two.
+fn narrow_outputs(facts: &Facts, width: u32) -> Option<[u64; 2]> {
     let has_masks = Vectors::WIDEST.at_most(width).has_masks();
     let moves = match facts.widest_bytes {
         1 => has_masks || (width > Vectors::BASE.bits && facts.problem.count.is_power_of_two()),
         2 => has_masks,
         _ => false,
     };
-    moves.then_some(u64::from(width / 8) / facts.widest_bytes)
+    moves.then(|| [facts.element_bytes.min(facts.widest_bytes), facts.widest_bytes].map(|b| u64::from(width / 8) / b))
 }
 
 /// The cost: gathering the elements of a vector takes an operation for each halving of their distance in memory. Vectors
@@ -78,8 +79,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let machine = &facts.machine;
     let empty = emptiness(facts, schedule);
     let operations = facts.vectors(vector_bytes(schedule)) * facts.operations as f64;
-    let becomes_long = facts.element_bytes == 1 || facts.problem.takes_position;
-    let bytes = if becomes_long { facts.element_bytes.max(PIECE_BYTES) } else { facts.element_bytes };
+    let bytes = if facts.problem.takes_position { facts.element_bytes.max(PIECE_BYTES) } else { facts.element_bytes };
     let moves = (facts.problem.count as f64 * bytes as f64 / PIECE_BYTES as f64).max(1.0).log2();
     let widens = facts.is_window() && facts.element_bytes > 1 && facts.element_bytes < facts.value_bytes;
     let moves = if widens { moves + WIDENING } else { moves };
