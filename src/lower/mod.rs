@@ -473,8 +473,8 @@ impl<'p> Lowering<'p> {
                     self.gather(group.walk, walk, slice, at);
                     self.visit.boxes = vec![in_a_row(self.problem, extents)];
                 }
-                let group = self.first_phases.len();
-                let first = self.problem.first_phase_before(computation, group);
+                let number = self.first_phases.len();
+                let first = self.problem.first_phase_before(computation, number);
                 match phases.as_slice() {
                     [phase] if phase.close.is_none() => {
                         // An earlier group's phase is this one's, the names of its definitions too, which are in terms:
@@ -489,7 +489,7 @@ impl<'p> Lowering<'p> {
                         if let Some(FirstPhase::Folded(earlier)) = first {
                             self.visit.first_phase = self.first_phases[earlier].clone();
                         }
-                        let taker = self.taker_of_lanes(computation, group);
+                        let taker = self.taker_of_lanes(computation, number);
                         self.phases(phases, merge, &tree, taker, slice, at)
                     }
                 }

@@ -9,17 +9,24 @@
 //! both forms with a walk over the slice). A reduction that rounds has one form on all machines.
 
 use super::machine::Machine;
-use super::strategy::across;
-use super::strategy::side_by_side::ROW_BYTES;
 use crate::problem::Problem;
 use crate::vectors::Vectors;
 use cranefold_ir::ops::{Form, Phase, Reducer};
 use cranefold_ir::work::Work;
 use cranefold_ir::{DType, Op};
 
-/// The most vectors of a state that is a column of few outputs, beyond which a tile's loop over the columns stays a loop: of 48,
-/// maxima of bf16 took 20 us, and 3 in the direct form.
-const MOST_VECTORS: u64 = 36;
+/// The most outputs that lie between the elements of a slice, and the most elements of as many slices, of which each becomes a
+/// vector of its own.
+const FEW_OUTPUTS: u64 = 6;
+const FEW_COLUMNS: u64 = 24;
+
+/// The most vectors of the states of such slices that are written out: of 48, which are visited in a loop, maxima of bf16 took
+/// 20 us, and 3 in the direct form.
+const WRITTEN_OUT: u64 = 36;
+
+/// The rows of states, in those that registers hold, from which on every step reads and writes them: maxima of 7,990 rows of
+/// 56 runs of 9 bf16 took 300 us, and 100 in the direct form, which has a third of the state.
+const VISITED_ROWS: u64 = 3;
 
 /// The form of a problem that takes less work on vectors of `width` bits.
 ///
@@ -60,14 +67,14 @@ pub fn slice_work(problem: &Problem, form: Form, width: u32) -> Option<u64> {
             of_slice(&reducer, problem.count, width, &machine, |_| widest, |_| 0)
         }
         None => {
-            // States that are far from fitting registers are read and written at each step.
             let is_alone = reducer.method.phases().len() == 1;
             let row = row_of_runs(problem, width).filter(|_| is_alone).unwrap_or(0);
-            let columns = across::columns(problem).unwrap_or(0);
+            let columns = columns(problem, width).unwrap_or(0);
+            // Each step reads and writes the values of a state that is not in registers.
             let visits = |phase: &Phase| {
                 let values = phase.identity.len() as u64;
-                let fits = row.saturating_mul(phase.state_bytes()) <= 2 * ROW_BYTES && columns * values <= MOST_VECTORS;
-                if fits { 0 } else { 2 * values }
+                let is_row = row.saturating_mul(phase.state_bytes()) > VISITED_ROWS * machine.state_bytes(width);
+                if is_row || columns * values > WRITTEN_OUT { 2 * values } else { 0 }
             };
             of_slice(&reducer, problem.count, width, &machine, lane_bytes, visits)
         }
@@ -88,6 +95,15 @@ fn row_of_runs(problem: &Problem, width: u32) -> Option<u64> {
     let bytes = run.extent.saturating_mul(problem.inputs.first()?.operand.dtype.bytes());
     let is_row = run.stride.inputs.first()? == &1 && across.stride.inputs.first()? == &(run.extent as i64);
     (is_row && bytes < u64::from(width / 8)).then(|| run.extent.saturating_mul(across.extent))
+}
+
+/// The elements of as many slices as lie between the elements of one, where these are few and vectors have masks.
+fn columns(problem: &Problem, width: u32) -> Option<u64> {
+    let inner = problem.slices.first()?.dims.last()?;
+    let columns = inner.extent.checked_mul(problem.count)?;
+    let are_between = inner.stride.inputs.first() == Some(&1) && inner.extent <= FEW_OUTPUTS;
+    let has_masks = Vectors::WIDEST.at_most(width).has_masks();
+    (has_masks && are_between && columns <= FEW_COLUMNS).then_some(columns)
 }
 
 /// Bytes of a lane of a phase: those of the widest value of its state.

@@ -20,7 +20,7 @@ pub(super) mod positions;
 mod runs;
 mod shared_folds;
 mod short_slices;
-pub(super) mod side_by_side;
+mod side_by_side;
 mod transposed;
 
 use super::cost::{Cost, Visit};

@@ -91,14 +91,6 @@ fn tile(facts: &Facts, number: usize) -> Option<Tile> {
     (fits && are_rows).then_some(Tile { var, by, transform: Transform::Across })
 }
 
-/// The columns of the rows of few outputs that lie between the elements of slices, where vectors may deinterleave them.
-pub(in crate::schedule) fn columns(problem: &Problem) -> Option<u64> {
-    let [.., inner] = &problem.slices.first()?.dims[..] else { return None };
-    let columns = inner.extent.checked_mul(problem.count)?;
-    let is_between = inner.stride.inputs.first() == Some(&1) && inner.extent <= MOST_BETWEEN_OF_HEAVY;
-    (is_between && columns <= MOST_OF_HEAVY).then_some(columns)
-}
-
 /// The tiles of a problem without reductions whose outputs are rows of a few elements, and of which an input has a value for
 /// each row, or other elements between them: `x * scale` of f32[133333,3] by [133333,1] took 177 us row by row, 37 so.
 pub(in crate::schedule) fn of_elements(problem: &Problem, width: u32) -> Vec<Tile> {

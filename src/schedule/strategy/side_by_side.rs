@@ -9,13 +9,13 @@ use crate::problem::IndexBox;
 use crate::vectors::Vectors;
 
 /// The most bytes of the states of a row that stay in registers.
-pub(in crate::schedule) const ROW_BYTES: u64 = 1 << 10;
+const ROW_BYTES: u64 = 1 << 10;
 
 /// The most bytes of a row's states.
 const MOST_BYTES: u64 = 8 << 10;
 
 /// The most bytes of a run whose lanes stand beside others. Longer ones fill vectors of their own, but begin late in the last
-/// cache and in memory, where they are read once: maxima over 68 runs of 144 bytes took 137 us slice by slice, and 33 where registers held the states of
+/// cache and in memory: maxima over 68 runs of 144 bytes took 137 us slice by slice, and 33 where registers held the states of
 /// seven slices.
 const RUN_BYTES: u64 = 2 * Machine::LINE_BYTES;
 
