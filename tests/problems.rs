@@ -155,9 +155,10 @@ const MALFORMED: &[(&str, &str, &str)] = &[
     ("  out x1: f32[144]", "  out x1: f32[143]", "line 25: x1 has 143 elements, and 36 to 143 are touched"),
 ];
 
-/// Narrow values fill vectors of 512 bits by the outputs of a tile, where slices are short or few outputs lie between them.
+/// Narrow values fill vectors of 512 bits by the outputs of a tile, where slices are short or few outputs lie between them;
+/// wide columns are asked for ahead.
 #[test]
-fn tiles_have_the_outputs_that_narrow_values_fill_vectors_with() {
+fn choices_follow_the_widths_and_places_of_values() {
     for (text, schedule) in [
         // Rows.
         ("sum f32[4000,10] axes=[1]", "width=512 tile=i0:16 jam=1 in_flight=1"),
@@ -178,6 +179,10 @@ fn tiles_have_the_outputs_that_narrow_values_fill_vectors_with() {
         ("max i8[20,40,200] axes=[0,2]", "width=512 jam=1 in_flight=1 align=64"),
         ("max bf16[500,16,9] axes=[0,2]", "width=512 tile=i0:16@lanes jam=1 in_flight=1"),
         ("max bf16[7990,56,9] axes=[0,2]", "width=512 form=direct tile=i0:56@lanes jam=1 in_flight=1"),
+        // Columns that are visited twice, of most of the last cache, of less, and of one line.
+        ("argmax f32[1193,16,196] axes=[1]", "width=512 tile=i1:64 jam=1 in_flight=1 prefetch=32768"),
+        ("argmax f32[600,16,196] axes=[1]", "width=512 tile=i1:64 jam=1 in_flight=1"),
+        ("argmax f32[1000,3,1000] axes=[1]", "width=512 tile=i1:16 jam=1 in_flight=1"),
     ] {
         assert_eq!(choose(&problem(text), 512).to_string(), schedule, "{text}");
     }

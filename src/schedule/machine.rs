@@ -234,7 +234,7 @@ impl Machine {
         reading_again_asked: [1.0, 1.0, 1.0, 0.8],
         reading_again_astray: [1.0, 1.7, 1.7, 1.2],
         reading_once_asked: [1.0, 1.1, 1.1, 1.4],
-        reading_columns_asked: [1.0, 1.0, 1.0, 0.75],
+        reading_columns_asked: [1.0, 1.0, 0.75, 0.75],
         asking_share: 0.4,
         visiting_share: 0.7,
         reading_asked_between: [1.0, 1.0, 1.0, 0.5],

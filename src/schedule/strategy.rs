@@ -168,6 +168,9 @@ fn ahead(facts: &Facts, schedule: &Schedule) -> Option<u64> {
         return None;
     }
     if machine.level(facts.bytes) < Level::Memory {
+        if strategy == Columns && columns::gain_by_asking_last_cache(facts, schedule) {
+            return Some(far);
+        }
         let joins = strategy == Contiguous && facts.phases > 1 && schedule.interleave > 1;
         return (joins && have_room(facts, schedule.interleave, near)).then_some(near);
     }
