@@ -477,8 +477,8 @@ impl<'p> Lowering<'p> {
                 let first = self.problem.first_phase_before(computation, number);
                 match phases.as_slice() {
                     [phase] if phase.close.is_none() => {
-                        // An earlier group's phase is this one's, the names of its definitions too, which are in terms:
-                        // each group has it where blocks are divided, and one of them elsewhere.
+                        // Names of definitions are in terms. A group whose lanes an earlier one has computed takes its
+                        // phase, so that the names are the same where blocks are divided and each computes its own lanes.
                         let phase = match first {
                             Some(FirstPhase::Lanes(earlier)) => first_phase(computation, earlier),
                             Some(FirstPhase::Folded(_)) | None => phase,

@@ -55,7 +55,8 @@ pub fn choose_form(problem: &Problem, width: u32) -> Form {
 
 /// The work of a slice in a form on vectors of `width` bits: operations of vectors where slices are rows, and of the bytes of
 /// lanes where other slices fill the vectors. Rows too short for vectors of their own have as many lanes in every phase as
-/// the widest phase. `None` if the problem has no such form.
+/// the widest phase; a state that registers do not hold is read and written at each step. `None` if the problem has no
+/// such form.
 pub fn slice_work(problem: &Problem, form: Form, width: u32) -> Option<u64> {
     let (reducer, machine) = (problem.reducer_in(form)?, Machine::TYPICAL);
     Some(match run(problem) {
@@ -70,7 +71,6 @@ pub fn slice_work(problem: &Problem, form: Form, width: u32) -> Option<u64> {
             let is_alone = reducer.method.phases().len() == 1;
             let row = row_of_runs(problem, width).filter(|_| is_alone).unwrap_or(0);
             let columns = columns(problem, width).unwrap_or(0);
-            // Each step reads and writes the values of a state that is not in registers.
             let visits = |phase: &Phase| {
                 let values = phase.identity.len() as u64;
                 let is_row = row.saturating_mul(phase.state_bytes()) > VISITED_ROWS * machine.state_bytes(width);
