@@ -14,7 +14,7 @@
 //! schedule = decision*                                             each at most once, "tile" once for each box
 //! decision = "width" "=" bits                                      of a vector: 0 (scalar), 64, 128, 256, 512, 1024
 //!          | "form" "=" ("plain" | "direct")                       the reducer's operations and state
-//!          | "tile" "=" loop ":" count ("@across" | "@blocks" | "@runs" | "@folds" | "@lanes")?
+//!          | "tile" "=" loop ":" count ("@across" | "@rows" | "@blocks" | "@runs" | "@folds" | "@lanes")?
 //!          | "jam" "=" count                                       steps in one visit of an accumulator
 //!          | "in_flight" "=" count                                 blocks in flight at once
 //!          | "interleave" "=" count                                blocks or outputs taken step by step together
@@ -128,6 +128,9 @@ pub enum Transform {
     /// The tile moves inside the loops over steps, and inside the output loops that it is around: lanes are slices that lie
     /// apart, with few outputs between them. In text, `@across`.
     Across,
+    /// The tile moves inside the loops over steps, and the rows of outputs in it become one: elements that do not lie as the
+    /// outputs do are brought into their order as they are loaded. In text, `@rows`.
+    Rows,
     /// The tile moves inside the loops over blocks: blocks of neighbouring outputs follow one another. In text, `@blocks`.
     Blocks,
     /// The tile moves inside the loops over blocks, except those over the blocks of a run of memory: runs of
@@ -143,9 +146,10 @@ pub enum Transform {
 
 impl Transform {
     /// Every transformation with its word in text.
-    const WORDS: [(Transform, &str); 6] = [
+    const WORDS: [(Transform, &str); 7] = [
         (Transform::Steps, ""),
         (Transform::Across, "@across"),
+        (Transform::Rows, "@rows"),
         (Transform::Blocks, "@blocks"),
         (Transform::Runs, "@runs"),
         (Transform::SharedFolds, "@folds"),
@@ -288,7 +292,7 @@ pub enum ScheduleError {
 const DECISIONS: [&str; 14] = [
     "width=BITS",
     "form=plain|direct",
-    "tile=LOOP:ITERATIONS[@across|@blocks|@runs|@folds|@lanes]",
+    "tile=LOOP:ITERATIONS[@across|@rows|@blocks|@runs|@folds|@lanes]",
     "jam=STEPS",
     "in_flight=BLOCKS",
     "interleave=ITERATIONS",

@@ -31,15 +31,28 @@ pub enum Way {
     },
     /// Pieces of 16 bytes are loaded from each row, and interleaved.
     Pieces,
+    /// Vectors load all elements around those of the columns, and each vector of a column is picked from them.
+    Runs,
 }
 
 /// Returns the way in which these vectors transpose elements of `bytes` bytes; `None` if each element is loaded by
 /// itself.
 pub fn way(vectors: Vectors, t: &Transpose, bytes: u64) -> Option<Way> {
     match vectors.set() {
+        _ if t.runs > 1 => (loads_runs(vectors, bytes) && t.stride > 0 && t.run_stride > 0).then_some(Way::Runs),
         Set::Scalars => None,
         Set::Portable => portable(t, bytes),
         Set::Avx2 | Set::Avx512 => deinterleaved(vectors, t, bytes).or_else(|| pieces(vectors, t, bytes)),
+    }
+}
+
+/// Returns true if these vectors pick elements of `bytes` bytes from any lanes of two vectors: so they load columns whose
+/// lanes come in runs.
+pub fn loads_runs(vectors: Vectors, bytes: u64) -> bool {
+    match vectors.set() {
+        Set::Scalars | Set::Portable => false,
+        Set::Avx2 => bytes >= 4,
+        Set::Avx512 => bytes > 1 || vectors.byte_permutes,
     }
 }
 

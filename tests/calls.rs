@@ -192,13 +192,13 @@ fn buffers_of_every_kind() {
 fn schedules_that_do_not_fit_are_refused() {
     let text = |text: &str| text.parse::<Schedule>().expect_err("no schedule").to_string();
     let unknown = |word: &str| {
-        for written in ["width=BITS", "tile=LOOP:ITERATIONS[@across|@blocks|@runs|@folds|@lanes]"] {
+        for written in ["width=BITS", "tile=LOOP:ITERATIONS[@across|@rows|@blocks|@runs|@folds|@lanes]"] {
             if word.split('=').next() == written.split('=').next() {
                 return format!("`{word}` is no decision of a schedule: it is written `{written}`");
             }
         }
         format!(
-            "`{word}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@across|@blocks|@runs|@folds|@lanes] jam=STEPS in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES transpose=on|off gather=ELEMENTS nontemporal=on|off keep=VALUES write=first|last parts=PARTS[@blocks]"
+            "`{word}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@across|@rows|@blocks|@runs|@folds|@lanes] jam=STEPS in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES transpose=on|off gather=ELEMENTS nontemporal=on|off keep=VALUES write=first|last parts=PARTS[@blocks]"
         )
     };
     for word in [
@@ -232,7 +232,7 @@ fn schedules_that_do_not_fit_are_refused() {
         text("tile=i0:4@runs in_flight=2"),
         "tile=i0:4@runs takes outputs together, and in_flight=2 several blocks at once: only one may be"
     );
-    assert_eq!(text("tile=i0:4@rows"), unknown("tile=i0:4@rows"));
+    assert_eq!(text("tile=i0:4@lines"), unknown("tile=i0:4@lines"));
     assert_eq!(text("width=0 jam=1 width=0"), "`width` of the schedule is given twice");
 
     let forced = |text: &str, schedule: &str| {

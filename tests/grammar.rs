@@ -70,6 +70,7 @@ fn the_grammar_of_schedules_has_the_words_of_the_printer() {
     let tiles = [
         Transform::Steps,
         Transform::Across,
+        Transform::Rows,
         Transform::Blocks,
         Transform::Runs,
         Transform::SharedFolds,

@@ -93,6 +93,7 @@ fn schedules(problem: &Problem) -> Vec<Schedule> {
             texts.push(format!("width={width} tile=i{var}:{by}@folds"));
             texts.push(format!("width={width} tile=i{var}:{by}@lanes"));
             texts.push(format!("width={width} tile=i{var}:{by}@across"));
+            texts.push(format!("width={width} tile=i{var}:{by}@rows"));
         }
     }
     if problem.slices.len() > 1 {

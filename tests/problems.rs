@@ -167,13 +167,16 @@ fn choices_follow_the_widths_and_places_of_values() {
         ("argmax bf16[4000,10] axes=[1]", "width=512 form=direct tile=i0:32 jam=1 in_flight=1"),
         ("log_softmax bf16[4000,10] axes=[1]", "width=512 tile=i0:16 jam=1 in_flight=1"),
         // A few outputs between the elements of slices: in registers, or too many for them in the plain form.
-        ("max i8[3000,4,4] axes=[1]", "width=512 tile=i0:64@across jam=1 in_flight=1"),
-        ("max bf16[3000,2,4] axes=[1]", "width=512 tile=i0:32@across jam=1 in_flight=1"),
-        ("max bf16[3000,4,4] axes=[1]", "width=512 form=direct tile=i0:32@across jam=1 in_flight=1"),
-        ("max i8[3000,5,4] axes=[1]", "width=512 tile=i1:4 jam=1 in_flight=1"),
+        ("max i8[3000,4,4] axes=[1]", "width=512 tile=i0:16@rows jam=1 in_flight=1"),
+        ("max bf16[3000,2,4] axes=[1]", "width=512 tile=i0:8@rows jam=1 in_flight=1"),
+        ("max bf16[3000,4,4] axes=[1]", "width=512 form=direct tile=i0:8@rows jam=1 in_flight=1"),
+        ("max i8[3000,5,4] axes=[1]", "width=512 tile=i0:16@rows jam=1 in_flight=1"),
+        ("sum f32[1168,7,2] axes=[1]", "width=512 tile=i0:16@across jam=1 in_flight=1"),
+        ("argmax f32[200,16,5] axes=[1]", "width=512 tile=i0:3@rows jam=1 in_flight=1"),
+        ("argmax f32[336,16,3] axes=[1]", "width=512 tile=i1:3 jam=1 in_flight=1"),
         // Windows.
-        ("max i8[100,14,2,6,2] axes=[2,4]", "width=512 tile=i0:64@across jam=1 in_flight=1"),
-        ("mean i8[100,14,2,6,2] axes=[2,4]", "width=512 form=direct tile=i1:6 jam=1 in_flight=1"),
+        ("max i8[100,14,2,6,2] axes=[2,4]", "width=512 tile=i0:10@rows jam=1 in_flight=1"),
+        ("mean i8[100,14,2,6,2] axes=[2,4]", "width=512 form=direct tile=i0:5@rows jam=1 in_flight=1"),
         // Runs that begin late, side by side, and rows of runs whose states registers do not hold.
         ("max i8[68,256,144] axes=[0,2]", "width=512 tile=i0:7@lanes jam=1 in_flight=1"),
         ("max i8[20,40,200] axes=[0,2]", "width=512 jam=1 in_flight=1 align=64"),

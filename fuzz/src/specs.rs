@@ -304,6 +304,7 @@ impl Case {
                     Transform::Steps,
                     Transform::Lanes,
                     Transform::Across,
+                    Transform::Rows,
                 ][((by + var as u64) % 6) as usize],
             };
             let mut tiles: Vec<Tile> = vec![];

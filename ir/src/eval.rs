@@ -243,10 +243,11 @@ impl<D: Domain> Machine<'_, D> {
         let first = self.value_of(&t.first);
         let dtype = self.nest.buffers[t.buf.0 as usize].dtype;
         for (c, &column) in t.columns.iter().enumerate() {
-            for lane in 0..t.lanes {
-                let at = first + t.stride * lane as i64 + column as i64;
+            for n in 0..t.column_elements() {
+                let (run, lane) = ((n / t.lanes) as i64, (n % t.lanes) as i64);
+                let at = first + t.run_stride * run + t.stride * lane + column as i64;
                 let value = self.domain.load(t.buf, dtype, usize::try_from(at).expect("an index below zero"));
-                self.accs[t.acc.0 as usize][c * t.lanes as usize + lane as usize] = value;
+                self.accs[t.acc.0 as usize][c * t.column_elements() as usize + n as usize] = value;
             }
         }
     }

@@ -52,9 +52,10 @@
 //!           | "merge" list(a) "by" name "over" count "of" count               blocks, elements of each
 //!           | "fold" list(a) "by" name "over" count "of" count "by" count     lanes present, lanes, elements of each
 //!           | "select" list(v) "=" ("nth" list(count) | "mode") "of" a "over" count
-//!           | "transpose" (a "=" x "[" index "]" | x "[" index "]" "=" a) "over" count "by" "-"? count
+//!           | "transpose" (a "=" x "[" index "]" | x "[" index "]" "=" a) "over" (strided ",")? strided
 //!             "at" list(count) ("within" count)?                              lanes, distance, columns; length to read
 //!           | "wide" body
+//! strided   = count "by" "-"? count                                          so many elements, so far apart
 //! range     = "0" ".." (count | loopvar ("of" count)?) | loopvar ".." count  without lanes at an end, of so many
 //! kind      = "parallel" | "seq" | "lanes"
 //! expr      = value ":" dtype

@@ -101,7 +101,8 @@ pub enum Stmt {
     /// 250 elements of an accumulator that is declared in the same body. It may move the elements about,
     /// so afterwards only selections from as many elements take the accumulator.
     Select { vars: Vec<Var>, what: Selection, acc: AccId, len: u64 },
-    /// `transpose a0 = x0[index] over 16 by 6 at 0, 1, 2`: sets columns of a matrix in an input side by side.
+    /// `transpose a0 = x0[index] over 16 by 6 at 0, 1, 2`: sets columns of a matrix in an input side by side;
+    /// `over 4 by 16, 4 by 2 at 0, 1` those of rows that come in runs.
     Transpose(Transpose),
     /// `transpose x1[index] = a0 over 16 by 3 at 0, 1, 2`: writes runs of an accumulator to columns of a matrix in an
     /// output.
@@ -115,6 +116,12 @@ pub enum Stmt {
 ///
 /// ```text
 /// a[lanes * c + l] = x[first + stride * l + columns[c]]      for each lane l and each column c
+/// ```
+///
+/// Where the lanes of a column come in several runs, which lie apart:
+///
+/// ```text
+/// a[lanes * (runs * c + r) + l] = x[first + run_stride * r + stride * l + columns[c]]      for each run r besides
 /// ```
 ///
 /// It may read any element between those that it names, and the `within` elements from `first` on, so that it takes few
@@ -135,6 +142,10 @@ pub struct Transpose {
     pub lanes: u64,
     /// Elements from a row to the next.
     pub stride: i64,
+    /// The runs of so many lanes in a column; 1 in a store.
+    pub runs: u64,
+    /// Elements from a run to the next; 0 for one run.
+    pub run_stride: i64,
     /// The distance of each column from the first element, in elements, ascending from 0.
     pub columns: Vec<u64>,
     /// The elements from the first one on that a load may read; 0 in a store.
@@ -144,15 +155,21 @@ pub struct Transpose {
 impl Transpose {
     /// The least and the greatest distance of a named element from the first, in elements.
     pub fn span(&self) -> (i128, i128) {
-        let last_row = i128::from(self.stride) * i128::from(self.lanes.saturating_sub(1));
+        let [last_row, last_run] = [(self.stride, self.lanes), (self.run_stride, self.runs)]
+            .map(|(stride, count)| i128::from(stride) * i128::from(count.saturating_sub(1)));
         let [least, greatest] =
             [self.columns.first(), self.columns.last()].map(|c| i128::from(c.copied().unwrap_or(0)));
-        (last_row.min(0) + least, last_row.max(0) + greatest)
+        (last_row.min(0) + last_run.min(0) + least, last_row.max(0) + last_run.max(0) + greatest)
+    }
+
+    /// The elements of a column.
+    pub fn column_elements(&self) -> u64 {
+        self.lanes.saturating_mul(self.runs)
     }
 
     /// The elements of the accumulator.
     pub fn elements(&self) -> u64 {
-        self.lanes.saturating_mul(self.columns.len() as u64)
+        self.column_elements().saturating_mul(self.columns.len() as u64)
     }
 }
 

@@ -268,7 +268,11 @@ fn write_stmt(f: &mut Formatter<'_>, defs: &[Def], stmt: &Stmt, depth: usize) ->
             write!(f, " = {what} of {acc} over {len}")
         }
         Stmt::Transpose(t) => {
-            write!(f, "transpose {} = {}[{}] over {} by {} at ", t.acc, t.buf, t.first, t.lanes, t.stride)?;
+            write!(f, "transpose {} = {}[{}] over ", t.acc, t.buf, t.first)?;
+            if t.runs != 1 {
+                write!(f, "{} by {}, ", t.runs, t.run_stride)?;
+            }
+            write!(f, "{} by {} at ", t.lanes, t.stride)?;
             write_list(f, &t.columns, |f, column| write!(f, "{column}"))?;
             if t.within > 0 { write!(f, " within {}", t.within) } else { Ok(()) }
         }

@@ -96,6 +96,9 @@ pub trait Shuffles<'a>: Handles {
     /// The lanes of the second vector where `second` is true, else those of the first.
     fn blended(&mut self, vectors: [Self::Value; 2], second: &[bool]) -> Self::Value;
 
+    /// The lanes of two vectors in this order, one for each lane of a vector; those of the second are numbered on.
+    fn chosen(&mut self, vectors: [Self::Value; 2], order: &[u64]) -> Self::Value;
+
     /// The lanes of a vector in this order.
     fn permuted(&mut self, vector: Self::Value, order: &[u64]) -> Self::Value;
 }

@@ -15,6 +15,10 @@
 //! times, elements of the first and the second half of the vectors are interleaved. Each time rotates the bits of an
 //! element's number by one, until row and column have changed places. Pieces of one line of memory are loaded together,
 //! row by row, because rows a power of two apart may evict one another from the cache.
+//!
+//! [`Way::Runs`], for lanes that come in runs: vectors load all elements between the first and the last, and their stride is
+//! removed as above if it divides the distance of the runs; where the runs lie far apart, vectors load each run. The lanes of
+//! a column are then chosen from the few vectors that hold them, two at a time.
 
 use super::Refused;
 use super::address::{Access, Base};
@@ -30,6 +34,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         let columns = match way(out.vectors(), t, from.dtype.bytes()) {
             Some(Way::Deinterleave { vectors, width }) => self.deinterleaved(out, from, t, [vectors, width]),
             Some(Way::Pieces) => self.pieces(out, from, t),
+            Some(Way::Runs) => return self.runs(out, from, t),
             None => return Err(Refused(format!("a transpose over {} by {}", t.lanes, t.stride))),
         };
         for (c, value) in (0..).zip(columns) {
@@ -75,6 +80,67 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         t.columns.iter().map(|&column| made[column as usize].expect("a column that is wanted")).collect()
     }
 
+    /// The columns whose lanes come in runs: each vector of them that a register holds, or the accumulator in memory.
+    fn runs(&mut self, out: &mut E, from: Access<E::Number>, t: &Transpose) -> Result<(), Refused> {
+        let width = u64::from(out.vectors().bits / 8) / from.dtype.bytes();
+        let sources =
+            if are_dense(t) { self.all_deinterleaved(out, from, t, width) } else { self.each_run(out, from, t, width) };
+        let elements = 0..t.elements();
+        let cells = match self.storage.cells.get(&t.acc) {
+            Some(cells) => cells.clone(),
+            None => elements
+                .step_by(width as usize)
+                .map(|start| Cell { start, lanes: (t.elements() - start).min(width) })
+                .collect(),
+        };
+        for cell in cells {
+            let lanes: Vec<(usize, u64)> =
+                (cell.start..cell.end()).map(|element| sources.lane(t, element, width)).collect();
+            let value = chosen(out, &lanes, &sources.vectors, width);
+            self.set_run(out, t.acc, cell, value)?;
+        }
+        Ok(())
+    }
+
+    /// The vectors of all elements from the first to the last, with the stride of the lanes removed.
+    fn all_deinterleaved(
+        &mut self,
+        out: &mut E,
+        from: Access<E::Number>,
+        t: &Transpose,
+        width: u64,
+    ) -> Sources<E::Value> {
+        let span = (t.span().1 + 1) as u64;
+        let known = t.within.max(span);
+        let mut load = |v: u64| {
+            let bounds = [span, known].map(|end| (end - v * width).min(width));
+            let from = from.behind(out, (v * width) as i64);
+            Some(out.load_whole(self, from, bounds))
+        };
+        let loaded: Vec<Option<E::Value>> = (0..span.div_ceil(width)).map(&mut load).collect();
+        let apart = if t.run_stride % t.stride == 0 { t.stride as u64 } else { 1 };
+        let wanted: Vec<bool> = (0..apart).map(|start| t.columns.iter().any(|c| c % apart == start)).collect();
+        let chunks = loaded.chunks(apart as usize);
+        let vectors = chunks.flat_map(|chunk| deinterleaved(out, chunk.to_vec(), &wanted, width)).collect();
+        Sources { vectors, runs_apart: None, apart }
+    }
+
+    /// The vectors of the elements of each run, from that of its first lane in the first column on.
+    fn each_run(&mut self, out: &mut E, from: Access<E::Number>, t: &Transpose, width: u64) -> Sources<E::Value> {
+        let span = (t.span().1 + 1) as u64;
+        let of_run = run_span(t);
+        let mut vectors = vec![];
+        for run in 0..t.runs {
+            for start in (0..of_run).step_by(width as usize) {
+                let start = run * t.run_stride as u64 + start;
+                let bounds = [(span - start).min(width); 2];
+                let from = from.behind(out, start as i64);
+                vectors.push(Some(out.load_whole(self, from, bounds)));
+            }
+        }
+        Sources { vectors, runs_apart: Some(of_run.div_ceil(width)), apart: 1 }
+    }
+
     /// The columns by pieces of rows.
     fn pieces(&mut self, out: &mut E, from: Access<E::Number>, t: &Transpose) -> Vec<E::Value> {
         let bytes = from.dtype.bytes();
@@ -105,6 +171,69 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         };
         t.columns.iter().map(column).collect()
     }
+}
+
+/// Vectors from which the columns of a transpose are chosen.
+struct Sources<V> {
+    vectors: Vec<Option<V>>,
+    /// The vectors of a run, where each run has vectors of its own.
+    runs_apart: Option<u64>,
+    /// The number of vectors that have the elements at each distance from the first by its remainder.
+    apart: u64,
+}
+
+impl<V> Sources<V> {
+    /// The number of the vector that has an element of a transpose's accumulator, and the lane there.
+    fn lane(&self, t: &Transpose, element: u64, width: u64) -> (usize, u64) {
+        let (column, n) = (element / t.column_elements(), element % t.column_elements());
+        let (run, in_run) = (n / t.lanes, t.columns[column as usize] + n % t.lanes * t.stride as u64);
+        if let Some(vectors) = self.runs_apart {
+            return ((run * vectors + in_run / width) as usize, in_run % width);
+        }
+        let place = run * t.run_stride as u64 + in_run;
+        let (at, start) = (place / self.apart, place % self.apart);
+        ((at / width * self.apart + start) as usize, at % width)
+    }
+}
+
+/// Returns true if the columns are most of the elements between the first and the last.
+fn are_dense(t: &Transpose) -> bool {
+    2 * i128::from(t.elements()) > t.span().1
+}
+
+/// The elements from the first lane of a run, in the first column, to the last lane, in the last column.
+fn run_span(t: &Transpose) -> u64 {
+    t.columns.last().map_or(0, |column| column + (t.lanes - 1) * t.stride as u64 + 1)
+}
+
+/// The vector of `width` elements whose lanes are these of other vectors: of each the number of the vector, and the lane in it.
+fn chosen<'a, E: Emit<'a>>(out: &mut E, lanes: &[(usize, u64)], vectors: &[Option<E::Value>], width: u64) -> E::Value {
+    let value = |n: usize| vectors[n].expect("a vector that is wanted");
+    let mut from: Vec<usize> = lanes.iter().map(|&(n, _)| n).collect();
+    from.sort_unstable();
+    from.dedup();
+    let in_width = |order: &mut dyn Iterator<Item = u64>| -> Vec<u64> {
+        let mut order: Vec<u64> = order.collect();
+        order.resize(width as usize, 0);
+        order
+    };
+    let mut made = value(from[0]);
+    if from.len() == 1 {
+        let order = in_width(&mut lanes.iter().map(|&(_, lane)| lane));
+        let is_in_order = (0..).zip(lanes).all(|(at, &(_, lane))| at == lane);
+        return if is_in_order { made } else { out.permuted(made, &order) };
+    }
+    // The lanes of the first vector go to their places as those of the second do; after that, they are there.
+    for (of, &next) in from.iter().enumerate().skip(1) {
+        let lane = |(at, &(n, lane)): (u64, &(usize, u64))| match n {
+            n if n == next => width + lane,
+            n if of > 1 || n != from[0] => at,
+            _ => lane,
+        };
+        let order = in_width(&mut (0..).zip(lanes).map(lane));
+        made = out.chosen([made, value(next)], &order);
+    }
+    made
 }
 
 /// Transposes rows to columns, in `count` vectors; there may be fewer rows.

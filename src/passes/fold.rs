@@ -50,7 +50,8 @@ pub fn fold(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let declared = accumulators(&nest);
     let mut kept = FxHashSet::default();
     read_beyond(&nest.body, &mut kept);
-    let side_by_side = set_side_by_side(&nest);
+    let mut side_by_side = FxHashMap::default();
+    set_side_by_side(&nest.body, None, &mut side_by_side);
     let body = std::mem::take(&mut nest.body);
     nest.body = rewrite(body, &mut |stmt| {
         let values = |accs: &[AccId]| accs.iter().map(|acc| declared[acc]).collect::<Vec<StateAcc>>();
@@ -101,21 +102,27 @@ fn merged(
     out
 }
 
-/// The accumulators of which loops set elements that lie side by side, with the fewest and the most iterations of one.
-fn set_side_by_side(nest: &Nest) -> FxHashMap<AccId, (u64, u64)> {
-    let mut found = FxHashMap::default();
-    nest.visit(&mut |s| {
-        let Stmt::For(Loop { var, extent: Extent::Const(n), body, .. }) = s else { return };
+/// Finds the accumulators of which loops set elements that lie side by side, with the fewest and the most iterations of one,
+/// or of two over outputs that walk the accumulator as one. `around` is a loop that has only this body.
+fn set_side_by_side(body: &[Stmt], around: Option<(LoopVar, u64)>, found: &mut FxHashMap<AccId, (u64, u64)>) {
+    for stmt in body {
+        let Stmt::For(Loop { var, extent: Extent::Const(n), body, .. }) = stmt else {
+            set_side_by_side(stmt.body(), None, found);
+            continue;
+        };
         for stmt in body {
             if let Stmt::Set { acc, index, .. } = stmt
                 && index.coefficient(*var) == 1
             {
-                let (fewest, most) = found.entry(*acc).or_insert((*n, *n));
-                (*fewest, *most) = ((*n).min(*fewest), (*n).max(*most));
+                let outer = around.filter(|&(outer, _)| index.coefficient(outer) == *n as i64);
+                let n = outer.map_or(*n, |(_, outer)| n * outer);
+                let (fewest, most) = found.entry(*acc).or_insert((n, n));
+                (*fewest, *most) = (n.min(*fewest), n.max(*most));
             }
         }
-    });
-    found
+        let is_alone = body.len() == 1 && var.over == Over::Output;
+        set_side_by_side(body, is_alone.then_some((*var, *n)), found);
+    }
 }
 
 /// A fold, but for its accumulators.

@@ -114,7 +114,12 @@ fn moved(l: Loop, transform: Transform, names: &mut Names) -> Vec<Stmt> {
             let strides = band.loops.iter().map(|&(var, _)| stride(&body, var));
             strides.filter(|&s| s > 0).min().unwrap_or(u64::MAX)
         }
-        Transform::Blocks | Transform::Steps | Transform::Across | Transform::SharedFolds | Transform::Lanes => 0,
+        Transform::Blocks
+        | Transform::Steps
+        | Transform::Across
+        | Transform::Rows
+        | Transform::SharedFolds
+        | Transform::Lanes => 0,
     };
     let mut moved = MovedLoops { band, states: vec![], elems, run };
     let mut out = vec![];

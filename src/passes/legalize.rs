@@ -385,9 +385,10 @@ impl Given<'_> {
         let dtype = self.buffers[t.buf.0 as usize].dtype;
         let first = self.without_places(t.first);
         let var = self.names.loop_over(Over::Element);
-        for (c, column) in (0..).zip(t.columns) {
-            let element = Index::term(var, t.stride).add(&first).offset_by(column as i64);
-            let of_run = Index::term(var, 1).offset_by((c * t.lanes) as i64);
+        let runs = t.columns.iter().flat_map(|&column| (0..t.runs as i64).map(move |run| (column, run)));
+        for (n, (column, run)) in (0..).zip(runs) {
+            let element = Index::term(var, t.stride).add(&first).offset_by(column as i64 + t.run_stride * run);
+            let of_run = Index::term(var, 1).offset_by((n * t.lanes) as i64);
             let lane = one(dtype, element, of_run);
             out.push(Stmt::For(Loop::new(var, t.lanes, LoopKind::Lanes, vec![lane])));
         }

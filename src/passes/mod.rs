@@ -23,6 +23,7 @@ mod join_blocks;
 mod lanes;
 mod legalize;
 mod limits;
+mod load_rows;
 mod merge_loops;
 mod neighbours;
 mod outline;
@@ -30,6 +31,7 @@ mod positions;
 mod prefetch;
 mod promote;
 mod reorder;
+mod rows;
 mod share_folds;
 mod short;
 mod side_by_side;
@@ -228,6 +230,14 @@ pub const PASSES: &[Pass] = &[
         run: outline::outline,
     },
     Pass {
+        name: "rows",
+        summary: "take several rows of outputs as one",
+        because: "after outline, for wide vectors alone load such rows; before vectorize, which makes lanes of their loop",
+        relies_on: "the loop of a tile directly around another over outputs, with a straight body",
+        runs_on: RunsOn::Lowered,
+        run: rows::rows,
+    },
+    Pass {
         name: "vectorize",
         summary: "make lanes of parallel loops",
         because: "after outline, which says where vectors may be wide; before unroll, which counts vectors and not elements",
@@ -258,6 +268,14 @@ pub const PASSES: &[Pass] = &[
         relies_on: "no more than vector_forms, which says what vectors can do",
         runs_on: RunsOn::Any,
         run: legalize::legalize,
+    },
+    Pass {
+        name: "load_rows",
+        summary: "load the rows of accumulators together",
+        because: "after legalize, whose vectors are as long as those that are loaded; after unroll, which brings the steps of a slice into one body; before transpose, which takes what is left row by row",
+        relies_on: "accumulators that loads in the lanes of one body fill",
+        runs_on: RunsOn::Any,
+        run: load_rows::load_rows,
     },
     Pass {
         name: "transpose",
@@ -321,7 +339,7 @@ pub const ROLES: &[Role] = &[
         over: Over::Output,
         means: "an output dim; the schedule names tiles by such loops",
         made_by: &["lower", "spread", "squares"],
-        asked_by: &["interchange", "interleave", "spread", "squares", "stream", "unroll", "vectorize"],
+        asked_by: &["fold", "interchange", "interleave", "rows", "spread", "squares", "stream", "unroll", "vectorize"],
     },
     Role {
         over: Over::Block,

@@ -45,7 +45,7 @@ use rustc_hash::FxHashSet;
 pub fn reorder(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     // Of a loop that moves, whether it also moves inside the output loops that it is around.
     let moves = |var: LoopVar| match schedule.tile_of(var)?.transform {
-        Transform::Steps => Some(false),
+        Transform::Steps | Transform::Rows => Some(false),
         Transform::Across => Some(true),
         Transform::Blocks | Transform::Runs | Transform::SharedFolds | Transform::Lanes => None,
     };

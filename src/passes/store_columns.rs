@@ -150,6 +150,8 @@ impl Stores<'_> {
             first: first.clone(),
             lanes: *lanes,
             stride: *stride,
+            runs: 1,
+            run_stride: 0,
             columns: columns.iter().map(distance).collect(),
             within: 0,
         };

@@ -250,6 +250,8 @@ impl Columns {
             first: self.terms.clone().offset_by(first),
             lanes: self.lanes,
             stride: self.stride,
+            runs: 1,
+            run_stride: 0,
             columns: offsets.iter().map(|offset| offset.abs_diff(first)).collect(),
             within: 0,
         };

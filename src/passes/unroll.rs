@@ -118,6 +118,8 @@ impl Hot {
     fn of(nest: &Nest) -> Hot {
         let mut hot = Hot::default();
         let mut bytes: FxHashMap<AccId, u64> = FxHashMap::default();
+        // The accumulators that loads alone fill.
+        let mut rows: FxHashSet<AccId> = FxHashSet::default();
         nest.visit(&mut |s| {
             if let Stmt::Acc { acc, dtype, len, .. } = s {
                 bytes.insert(*acc, len * dtype.bytes());
@@ -131,9 +133,14 @@ impl Hot {
             }
             if let Stmt::For(l) = s
                 && l.kind == LoopKind::Lanes
-                && loads(&l.body)
             {
-                hot.accs.extend(touched(&l.body).into_iter().map(|acc| (acc, 0)));
+                let touched = touched(&l.body);
+                if let [Stmt::Set { acc, value: Expr::Load(..), .. }] = &l.body[..] {
+                    rows.insert(*acc);
+                }
+                if loads(&l.body) || touched.iter().any(|acc| rows.contains(acc)) {
+                    hot.accs.extend(touched.into_iter().map(|acc| (acc, 0)));
+                }
             }
             if let Stmt::Set { acc, index, value: Expr::Read(of, _, at) } = s
                 && index == at
@@ -168,7 +175,7 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &Hot, target: Vectors) -> bool 
     let vectors = || {
         l.body.iter().all(|s| match s {
             Stmt::For(inner) => inner.kind == LoopKind::Lanes,
-            Stmt::Acc { .. } => l.var.over == Over::Output,
+            Stmt::Acc { .. } => matches!(l.var.over, Over::Output | Over::Step | Over::Lane),
             Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => true,
             Stmt::Wide { .. }
             | Stmt::Carry { .. }
@@ -238,13 +245,13 @@ fn is_cold(body: &[Stmt], hot: &FxHashMap<AccId, u64>) -> bool {
     !is_hot
 }
 
-/// The operations in the body, with the operations of the definitions it calls and its copies.
+/// The operations in the body, with the operations of the definitions it calls and its copies of accumulators.
 fn ops(body: &[Stmt], defs: &[Def]) -> u64 {
     let mut copies = 0;
     body.iter().for_each(|s| {
         s.visit(&mut |s| {
             if let Stmt::Set { value, .. } | Stmt::Store { value, .. } = s {
-                copies += u64::from(value.args().is_empty());
+                copies += u64::from(value.args().is_empty() && !matches!(value, Expr::Load(..)));
             }
         })
     });

@@ -3,7 +3,7 @@
 use super::lanes::lanes;
 use super::short::{GROUP, SHORT};
 use super::vector_forms::VectorForms;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, Transform};
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Zone, is_straight, renamed, rewrite_zones, substitute, visit_exprs};
 use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt};
@@ -138,7 +138,8 @@ fn joined(l: Loop, outputs: u64, names: &mut Names) -> Stmt {
 /// The most lanes that a loop's vectors have where no loop over steps tells. Loops over elements have at most a tile's
 /// lanes where the lanes of its outputs fold, so that narrow types need not be put together into wider vectors.
 fn most_lanes(l: &Loop, schedule: &Schedule) -> u64 {
-    let tiles = schedule.tiles.iter().map(|tile| tile.by).filter(|by| by.is_power_of_two() && *by >= FEWEST_LANES);
+    let of_outputs = schedule.tiles.iter().filter(|tile| tile.transform != Transform::Rows);
+    let tiles = of_outputs.map(|tile| tile.by).filter(|by| by.is_power_of_two() && *by >= FEWEST_LANES);
     if l.var.over == Over::Element { tiles.min().unwrap_or(u64::MAX) } else { u64::MAX }
 }
 

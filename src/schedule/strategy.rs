@@ -5,6 +5,7 @@
 //! | [`contiguous`] | contiguous slices | one output after the other; several blocks at once, interleaved, or asked for ahead |
 //! | [`runs`] | runs of memory far apart | tiles that move into the loops over blocks |
 //! | [`across`] | slices of a few elements, with few outputs between them | tiles that move into the loops over steps and over those outputs |
+//! | [`rows`] | slices in short rows of outputs, a row apart from the next | tiles that move into the loops over steps: rows become one |
 //! | [`short_slices`] | slices of a few elements | tiles that move into the loops over steps: a lane for each slice |
 //! | [`transposed`] | slices across the lines of an input, or with trees of one lane | the same |
 //! | [`side_by_side`] | runs of a few elements between those of other slices | tiles that move into the loops over steps, around lanes |
@@ -17,6 +18,7 @@ mod contiguous;
 mod gather;
 mod later;
 pub(super) mod positions;
+mod rows;
 mod runs;
 mod shared_folds;
 mod short_slices;
@@ -53,6 +55,7 @@ const LEAST_OUTPUTS: u64 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Strategy {
     Across,
+    Rows,
     Contiguous,
     Runs,
     SideBySide,
@@ -62,10 +65,10 @@ enum Strategy {
     Columns,
 }
 
-use Strategy::{Across, Columns, Contiguous, Runs, SharedFolds, ShortSlices, SideBySide, Transposed};
+use Strategy::{Across, Columns, Contiguous, Rows, Runs, SharedFolds, ShortSlices, SideBySide, Transposed};
 
 /// Every strategy, in the order in which their schedules are considered: the first of equal cost is chosen.
-const ALL: [Strategy; 8] = [Across, Contiguous, Runs, SideBySide, ShortSlices, Transposed, SharedFolds, Columns];
+const ALL: [Strategy; 9] = [Across, Rows, Contiguous, Runs, SideBySide, ShortSlices, Transposed, SharedFolds, Columns];
 
 impl Strategy {
     /// The strategy of a schedule. No other function interprets the tiles of a schedule.
@@ -73,6 +76,7 @@ impl Strategy {
         let tile = facts.loops.iter().flatten().find_map(|l| schedule.tile_of(l.var));
         match (facts.is_inner(), tile.map(|tile| tile.transform)) {
             (_, Some(Transform::Across)) => Across,
+            (_, Some(Transform::Rows)) => Rows,
             (false, _) => Columns,
             (true, None) => Contiguous,
             (true, Some(Transform::Blocks | Transform::Runs)) => Runs,
@@ -85,11 +89,12 @@ impl Strategy {
 
     /// The schedules of this strategy, each a change of the plain one; none if the slices are of another kind.
     fn candidates(self, facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
-        if self != Across && (self == Columns) == facts.is_inner() {
+        if !matches!(self, Across | Rows) && (self == Columns) == facts.is_inner() {
             return vec![];
         }
         match self {
             Across => across::candidates(facts, plain),
+            Rows => rows::candidates(facts, plain),
             Contiguous => contiguous::candidates(facts, plain),
             Runs => runs::candidates(facts, plain),
             SideBySide => side_by_side::candidates(facts, plain),
@@ -109,6 +114,7 @@ impl Strategy {
     fn cost(self, facts: &Facts, schedule: &Schedule) -> Cost {
         let cost = match self {
             Across => across::cost(facts, schedule),
+            Rows => rows::cost(facts, schedule),
             Contiguous => contiguous::cost(facts, schedule),
             Runs => runs::cost(facts, schedule),
             SideBySide => side_by_side::cost(facts, schedule),
@@ -178,7 +184,7 @@ fn ahead(facts: &Facts, schedule: &Schedule) -> Option<u64> {
     let gains = match strategy {
         Contiguous | Runs => visits_again,
         Columns => columns::gain_by_asking(facts, schedule, visits_again),
-        Across | ShortSlices | Transposed | SharedFolds | SideBySide => false,
+        Across | Rows | ShortSlices | Transposed | SharedFolds | SideBySide => false,
     };
     gains.then_some(far)
 }

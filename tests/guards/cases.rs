@@ -66,7 +66,8 @@ const GATHERED_STEP: u64 = 10;
 /// Bits of vectors.
 pub const WIDTHS: [u32; 5] = [0, 64, 128, 256, 512];
 
-/// What is forced beside the width. Where a problem refuses it the next one is taken.
+/// What is forced beside the width; of two with an `or` between them, by turns for the tails of an op. Where a problem
+/// refuses it the next one is taken.
 pub const FORCED: &[&str] = &[
     "jam=1 align=64",
     "jam=3 in_flight=2",
@@ -76,7 +77,7 @@ pub const FORCED: &[&str] = &[
     "tile=i0:16@blocks",
     "tile=i0:16@folds",
     "tile=i0:2@runs",
-    "tile=i0:8@across jam=4",
+    "tile=i0:8@across jam=4 or tile=i0:3@rows",
     "tile=i1:5 jam=7 transpose=off",
     "parts=2@blocks",
     "prefetch=256 jam=2 nontemporal=on",
@@ -143,7 +144,11 @@ impl Case {
         let problem = Problem::of(&spec);
         let (forced, schedule) = (0..FORCED.len())
             .map(|n| (op * 5 + tail as usize * 7 + n) % FORCED.len())
-            .map(|n| (n, format!("width={} {}", WIDTHS[width], FORCED[n]).parse::<Schedule>().expect("a schedule")))
+            .map(|n| {
+                let each: Vec<&str> = FORCED[n].split(" or ").collect();
+                let text = format!("width={} {}", WIDTHS[width], each[tail as usize % each.len()]);
+                (n, text.parse::<Schedule>().expect("a schedule"))
+            })
             .find(|(_, schedule)| schedule.check(&problem).is_ok())
             .expect("a schedule that any problem takes");
         Case { number, op, tail, form, width, forced, spec, schedule }

@@ -60,7 +60,7 @@ fn schedules(problem: &Problem, seed: u64) -> Vec<Schedule> {
         if folds {
             text += &format!(" tile=i{}:{}@folds", random.below(3), random.pick(&[8, 16, 32]));
         } else if random.below(2) == 0 {
-            let across = if in_flight == 1 { random.pick(&["", "@across"]) } else { "" };
+            let across = if in_flight == 1 { random.pick(&["", "@across", "@rows"]) } else { "" };
             text += &format!(" tile=i{}:{}{across}", random.below(3), 1 + random.below(9));
         }
         if random.below(3) == 0 {

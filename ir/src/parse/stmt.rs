@@ -246,13 +246,14 @@ impl Parser<'_> {
             (acc, buf, first)
         };
         self.expect_word("over")?;
-        let lanes = self.count()?;
-        self.expect_word("by")?;
-        let at = self.at;
-        let sign = if self.accept("-")? { -1 } else { 1 };
-        let stride = self.count()?;
-        let stride =
-            i64::try_from(stride).map_err(|_| self.error(at, format!("{stride} elements are above 2^63 - 1")))?;
+        let mut lanes = self.strided()?;
+        let mut runs = (1, 0);
+        if !is_store && self.accept(",")? {
+            runs = std::mem::replace(&mut lanes, self.strided()?);
+        }
+        if runs.0 == 1 {
+            runs.1 = 0;
+        }
         self.expect_word("at")?;
         let mut columns = vec![self.count()?];
         while self.accept(",")? {
@@ -264,8 +265,21 @@ impl Parser<'_> {
         } else {
             0
         };
-        let transpose = Transpose { acc, buf, first, lanes, stride: sign * stride, columns, within };
+        let ((lanes, stride), (runs, run_stride)) = (lanes, runs);
+        let transpose = Transpose { acc, buf, first, lanes, stride, runs, run_stride, columns, within };
         Ok(if is_store { Stmt::TransposedStore(transpose) } else { Stmt::Transpose(transpose) })
+    }
+
+    /// A count and the elements between two of them: `16 by 3`.
+    fn strided(&mut self) -> Result<(u64, i64)> {
+        let count = self.count()?;
+        self.expect_word("by")?;
+        let at = self.at;
+        let sign = if self.accept("-")? { -1 } else { 1 };
+        let stride = self.count()?;
+        let stride =
+            i64::try_from(stride).map_err(|_| self.error(at, format!("{stride} elements are above 2^63 - 1")))?;
+        Ok((count, sign * stride))
     }
 
     fn declared_acc(&mut self) -> Result<AccId> {

@@ -358,6 +358,9 @@ impl<'a> Verifier<'a> {
         if t.within > 0 {
             self.report("a store reads nothing within a buffer");
         }
+        if t.runs != 1 {
+            self.report("the lanes of a store are one run");
+        }
         if self.columns(body, t, buffer) {
             self.writes_columns(t);
         }
@@ -383,17 +386,22 @@ impl<'a> Verifier<'a> {
 
     /// Checks the accumulator and the columns of a transpose; returns true if there are columns.
     fn columns(&mut self, body: &Body, t: &Transpose, buffer: &Buffer) -> bool {
-        let sizes = [t.lanes, t.stride.unsigned_abs(), t.columns.iter().copied().max().unwrap_or(0), t.within];
+        let strides = [t.stride, t.run_stride].map(i64::unsigned_abs);
+        let last = t.columns.iter().copied().max().unwrap_or(0);
+        let sizes = [t.lanes, t.runs, strides[0], strides[1], last, t.within];
         if let Some(size) = sizes.into_iter().find(|&size| size > i64::MAX as u64 >> 1) {
             self.report(format!("{size} elements are above 2^62 - 1"));
             return false;
         }
-        if t.lanes == 0 || t.columns.is_empty() {
+        if t.lanes == 0 || t.runs == 0 || t.columns.is_empty() {
             self.report("there is no lane or no column");
             return false;
         }
         if t.lanes > MAX_LANES {
             self.report(format!("{} lanes are more than {MAX_LANES}", t.lanes));
+        }
+        if t.runs > MAX_LANES {
+            self.report(format!("{} runs of lanes are more than {MAX_LANES}", t.runs));
         }
         if t.columns[0] != 0 || t.columns.windows(2).any(|pair| pair[0] >= pair[1]) {
             self.report("the columns do not ascend from 0");

@@ -171,12 +171,15 @@ impl<'a> Generator<'a> {
                 let columns = (0..=self.choices.below(3)).map(|_| self.choices.number()).collect();
                 let stride = self.choices.number() as i64;
                 let is_store = self.choices.below(2) == 0;
+                let runs = if is_store { 1 } else { self.choices.of(&[1, 1, 0, 2, 1 << 40]) };
                 let transpose = Transpose {
                     acc,
                     buf: BufId(self.choices.below(self.nest.buffers.len()) as u32),
                     first: self.index(),
                     lanes: self.choices.number(),
                     stride: self.choices.of(&[stride.max(-i64::MAX), 3, -3]),
+                    runs,
+                    run_stride: if runs == 1 { 0 } else { self.choices.of(&[24, 5, -7, i64::MAX]) },
                     columns,
                     within: if is_store { 0 } else { self.choices.of(&[0, 12, u64::MAX]) },
                 };

@@ -45,6 +45,10 @@ impl<'a> Shuffles<'a> for Generator<'a> {
         self.lanes_of(vectors, |i, lanes| if second[i as usize] { lanes + i } else { i })
     }
 
+    fn chosen(&mut self, vectors: [ClifValue; 2], order: &[u64]) -> ClifValue {
+        self.lanes_of(vectors, |i, _| order[i as usize])
+    }
+
     fn permuted(&mut self, vector: ClifValue, order: &[u64]) -> ClifValue {
         self.lanes_of([vector; 2], |i, _| order[i as usize])
     }

@@ -77,6 +77,19 @@ impl<'a> Shuffles<'a> for Generator<'a> {
         self.value(reg, a.dtype, a.lanes)
     }
 
+    fn chosen(&mut self, [a, b]: [Val; 2], order: &[u64]) -> Val {
+        let width = order.len() as u64;
+        if !self.tier.is_512() {
+            let lanes: Vec<u64> = order.iter().map(|lane| lane % width).collect();
+            let both = [a, b].map(|vector| self.permuted(vector, &lanes));
+            let second: Vec<bool> = order.iter().map(|&lane| lane >= width).collect();
+            return self.blended(both, &second);
+        }
+        let reg = [a, b].map(|v| self.reg(v));
+        let reg = self.picked_of_two(reg, order, a.bytes);
+        self.value(reg, a.dtype, ActiveLanes::First(width))
+    }
+
     fn permuted(&mut self, vector: Val, order: &[u64]) -> Val {
         let from = self.reg(vector);
         let reg = self.in_order(from, order, vector.bytes);

@@ -24,6 +24,9 @@ const ASKED_BYTES: u64 = 800;
 /// Time in ns at the end of a group of columns that fill no vector, if it is not visited again.
 const GROUP_NS: f64 = 1.0;
 
+/// Time in ns for values of few columns to be spread over a row of lanes: they are stored in pieces and read across these.
+const SPREADING_NS: f64 = 18.0;
+
 /// The most pages of memory from which a tile of columns takes positions in registers: of 100 rows of 4 KB, `argmax` took
 /// 0.75 times as long as with the states of whole rows in memory, of 256 rows 1.3 times.
 const MOST_PAGES: u64 = 128;
@@ -138,6 +141,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let is_visited_again = facts.waits || facts.written.is_some() || !facts.later.is_empty();
     let ends_ns = match is_visited_again || facts.problem.takes_position {
         true if of_vector >= 0.5 => machine.wait_ns / 2.0,
+        true if whole < LANES && !LANES.is_multiple_of(whole) => SPREADING_NS,
         false if of_vector > 1.0 => GROUP_NS,
         _ => 0.0,
     };

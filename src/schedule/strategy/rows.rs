@@ -1,0 +1,94 @@
+//! Slices in short rows of outputs that lie apart, as windows of pooling and a few columns do: several rows fill a vector.
+
+use super::super::cost::Cost;
+use super::super::facts::{Facts, OutputLoop};
+use super::super::{Schedule, Tile, Transform};
+use super::{tiled, vector_bytes};
+use crate::problem::Dim;
+use crate::vectors::Vectors;
+
+/// The most vectors of outputs in a tile.
+const MOST_VECTORS: u64 = 3;
+
+/// The share of a tile's lanes that outputs fill, at least, and the same of values of more than four bytes.
+const LEAST_FULL: f64 = 0.75;
+const LEAST_FULL_OF_LONG: f64 = 0.8;
+
+/// Operations that choose the elements of a vector, for each vector from which they come.
+const CHOOSING: f64 = 1.5;
+
+/// The most registers of a tile's states: in memory, every step would read and write them.
+const MOST_STATES: u64 = 24;
+
+/// Operations that each vector of outputs but the first costs besides: fewer values stay in registers.
+const CROWDING: f64 = 4.0;
+
+pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
+    let has_masks = Vectors::WIDEST.at_most(plain.width).has_masks();
+    // Positions beside bytes are four times as wide: argmax of i8[1168,7,2] over axis 1 took 2.4 times as long in rows.
+    let widens_bytes = facts.element_bytes == 1 && facts.problem.takes_position;
+    if !has_masks || facts.written.is_some() || widens_bytes {
+        return vec![];
+    }
+    (1..=MOST_VECTORS).filter_map(|vectors| tiled(facts, plain, |number| tile(facts, plain, number, vectors))).collect()
+}
+
+/// The lanes of a vector of outputs.
+fn lanes(facts: &Facts, schedule: &Schedule) -> u64 {
+    (vector_bytes(schedule) as u64 / facts.widest_bytes).max(1)
+}
+
+/// The tile of a box of slices: as many rows as so many vectors hold.
+fn tile(facts: &Facts, plain: &Schedule, number: usize, vectors: u64) -> Option<Tile> {
+    let [.., outer, inner] = &facts.loops[number][..] else { return None };
+    let &OutputLoop { var, extent, .. } = outer;
+    let lanes = vectors * lanes(facts, plain);
+    let by = lanes / inner.extent;
+    let states = vectors * values(facts);
+    let least_full = if facts.widest_bytes > 4 { LEAST_FULL_OF_LONG } else { LEAST_FULL };
+    let is_full = by > 1 && (by * inner.extent) as f64 >= least_full * lanes as f64;
+    let fits = is_full && inner.extent > 1 && extent >= by && states <= MOST_STATES && lie_apart(facts, number);
+    fits.then_some(Tile { var, by, transform: Transform::Rows })
+}
+
+/// The values of a slice's states in the phase where they have the most.
+fn values(facts: &Facts) -> u64 {
+    facts.phase_bytes / facts.value_bytes.max(1)
+}
+
+/// Returns true if the rows of outputs of a box lie apart in all inputs, in order.
+fn lie_apart(facts: &Facts, number: usize) -> bool {
+    let [.., rows, outputs] = &facts.problem.slices[number].dims[..] else { return false };
+    let mapped = (0..facts.problem.inputs.len()).filter(|&input| facts.problem.inputs[input].mapped);
+    let mut strides = mapped.map(|input| [rows, outputs].map(|dim: &Dim| dim.stride.inputs[input]));
+    strides.all(|[rows, along]| along > 0 && rows > along * outputs.extent as i64)
+}
+
+/// The operations that bring a vector of elements into order: those that remove the distance of outputs, and those that choose
+/// from the vectors that hold the elements. Rows that lie far apart have vectors of their own.
+fn ordering(facts: &Facts, schedule: &Schedule) -> f64 {
+    let [.., rows, outputs] = &facts.problem.slices[0].dims[..] else { return 0.0 };
+    let [rows_apart, apart] = [rows, outputs].map(|dim| dim.stride.inputs[0].max(1) as f64);
+    let in_vector = lanes(facts, schedule) as f64 / outputs.extent as f64;
+    let read = vector_bytes(schedule) / facts.element_bytes as f64;
+    let from = in_vector.min(in_vector * rows_apart / apart / read).max(1.0);
+    apart.log2() + CHOOSING * from
+}
+
+/// The cost: outputs fill vectors but for the end of a tile, and each is brought into order.
+pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
+    let machine = &facts.machine;
+    let outputs = facts.loops.iter().find_map(|loops| match &loops[..] {
+        [.., outer, inner] => schedule.tile_of(outer.var).map(|tile| tile.by * inner.extent),
+        _ => None,
+    });
+    let (outputs, lanes) = (outputs.unwrap_or(1), lanes(facts, schedule));
+    let vectors = outputs.div_ceil(lanes);
+    let empty = (vectors * lanes) as f64 / outputs as f64;
+    let operations = facts.operations as f64 + ordering(facts, schedule) + CROWDING * (vectors - 1) as f64;
+    Cost {
+        reading_ns: machine.read_ns(facts.bytes),
+        computing_ns: facts.vectors(vector_bytes(schedule)) * operations * empty / machine.vector_ops,
+        ..Cost::default()
+    }
+}
