@@ -60,7 +60,7 @@ pub fn choose_form(problem: &Problem, width: u32) -> Form {
 pub fn slice_work(problem: &Problem, form: Form, width: u32) -> Option<u64> {
     let (reducer, machine) = (problem.reducer_in(form)?, Machine::TYPICAL);
     Some(match run(problem) {
-        Some(run) if width > Vectors::BASE.bits && run >= u64::from(width) / 32 => {
+        Some(run) if width > Vectors::BASE.bits && run > u64::from(width) / 32 => {
             of_row(&reducer, problem.count, width, &machine)
         }
         Some(_) => {

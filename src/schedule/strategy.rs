@@ -326,6 +326,23 @@ fn gathering_ops(facts: &Facts, schedule: &Schedule, transpose_ops: f64) -> f64 
     }
 }
 
+/// The outputs of a tile of the innermost output loop, and all of that loop.
+fn row_of_tiles(facts: &Facts, schedule: &Schedule) -> Option<(u64, u64)> {
+    let last = facts.loops.iter().filter_map(|loops| loops.last());
+    let mut tiled = last.filter_map(|l| Some((schedule.tile_of(l.var)?.by.clamp(1, l.extent), l.extent)));
+    tiled.next()
+}
+
+/// The time of the empty lanes of vectors in which the results of a tile's outputs are made: those are values of four bytes at
+/// least.
+fn unfilled_ns(facts: &Facts, schedule: &Schedule) -> f64 {
+    let Some((by, extent)) = row_of_tiles(facts, schedule) else { return 0.0 };
+    let lanes = (vector_bytes(schedule) / facts.value_bytes.max(4) as f64).max(1.0);
+    let empty = |outputs: u64| (outputs as f64 / lanes).ceil() - outputs as f64 / lanes;
+    let of_row = (extent / by) as f64 * empty(by) + empty(extent % by);
+    facts.slices as f64 / extent as f64 * of_row * facts.finishing as f64 / facts.machine.vector_ops
+}
+
 /// Bytes of a vector; scalar code computes in those of 4 bytes.
 fn vector_bytes(schedule: &Schedule) -> f64 {
     f64::from(schedule.width.max(32)) / 8.0

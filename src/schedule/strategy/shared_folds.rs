@@ -4,7 +4,7 @@ use super::super::cost::Cost;
 use super::super::facts::{Facts, OutputLoop};
 use super::super::{Schedule, Tile, Transform};
 use super::contiguous::{self, End, Way};
-use super::{tiled, vector_bytes};
+use super::{tiled, unfilled_ns, vector_bytes};
 use crate::vectors::Vectors;
 
 /// The most steps of a slice whose fold is shared: sums of f32 in slices of 32 ran at 110 GB/s instead of 51, in slices
@@ -54,5 +54,6 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
         reads_on: facts.slice_bytes() <= NEAR_BYTES,
         folding: machine.reading_shared_folds[machine.level(facts.bytes) as usize],
     };
-    contiguous::cost_of(facts, schedule, &way)
+    let cost = contiguous::cost_of(facts, schedule, &way);
+    Cost { ending_ns: cost.ending_ns + unfilled_ns(facts, schedule), ..cost }
 }

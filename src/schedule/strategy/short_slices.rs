@@ -3,7 +3,7 @@
 use super::super::cost::Cost;
 use super::super::facts::{Facts, OutputLoop};
 use super::super::{Schedule, Tile, Transform};
-use super::{LANES, LANES_OF_LONG, gathering_ops, tiled, vector_bytes, vector_outputs};
+use super::{LANES, LANES_OF_LONG, gathering_ops, row_of_tiles, tiled, unfilled_ns, vector_bytes, vector_outputs};
 use crate::vectors::Vectors;
 
 /// The most elements of a slice that is a lane of vectors of 512 bits, if an element costs little: slices of 16 ran at
@@ -86,19 +86,16 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     Cost {
         reading_ns: machine.read_ns(facts.bytes),
         computing_ns: (operations + gathering_ops(facts, schedule, moves)) * empty / machine.vector_ops,
+        ending_ns: unfilled_ns(facts, schedule),
         ..Cost::default()
     }
 }
 
 /// The number of vectors of a row of outputs, in those that the row would fill.
 fn emptiness(facts: &Facts, schedule: &Schedule) -> f64 {
-    let Some(l) = facts.loops.iter().filter_map(|loops| loops.last()).find(|l| schedule.tile_of(l.var).is_some())
-    else {
-        return 1.0;
-    };
-    let by = schedule.tile_of(l.var).map_or(1, |tile| tile.by.min(l.extent)).max(1);
+    let Some((by, extent)) = row_of_tiles(facts, schedule) else { return 1.0 };
     let lanes = (vector_bytes(schedule) / facts.value_bytes as f64).max(1.0);
     let vectors = |outputs: u64| (outputs as f64 / lanes).ceil();
-    let all = (l.extent / by) as f64 * vectors(by) + vectors(l.extent % by);
-    all * lanes / l.extent as f64
+    let all = (extent / by) as f64 * vectors(by) + vectors(extent % by);
+    all * lanes / extent as f64
 }
