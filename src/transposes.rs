@@ -56,6 +56,17 @@ pub fn loads_runs(vectors: Vectors, bytes: u64) -> bool {
     }
 }
 
+/// The elements of each run, if these vectors store columns whose lanes come in runs: those of all columns follow one another.
+pub fn stored_run(vectors: Vectors, t: &Transpose, bytes: u64) -> Option<u64> {
+    let (stride, run_stride) = (u64::try_from(t.stride).ok()?, u64::try_from(t.run_stride).ok()?);
+    let mut elements: Vec<u64> =
+        t.columns.iter().flat_map(|column| (0..t.lanes).map(move |lane| column + stride * lane)).collect();
+    elements.sort_unstable();
+    let follow = (0..).zip(&elements).all(|(n, &element)| n == element);
+    let count = elements.len() as u64;
+    (loads_runs(vectors, bytes) && follow && count <= run_stride).then_some(count)
+}
+
 /// The elements of the vectors in which columns are interleaved and stored; `None` if each element is stored by itself.
 /// Columns fill the rows of the matrix, so that nothing else lies in between.
 pub fn store_width(vectors: Vectors, t: &Transpose, bytes: u64) -> Option<u64> {

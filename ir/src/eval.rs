@@ -255,9 +255,10 @@ impl<D: Domain> Machine<'_, D> {
     fn transposed_store(&mut self, t: &Transpose) {
         let first = self.value_of(&t.first);
         for (c, &column) in t.columns.iter().enumerate() {
-            for lane in 0..t.lanes {
-                let at = first + t.stride * lane as i64 + column as i64;
-                let value = self.accs[t.acc.0 as usize][c * t.lanes as usize + lane as usize];
+            for n in 0..t.column_elements() {
+                let (run, lane) = ((n / t.lanes) as i64, (n % t.lanes) as i64);
+                let at = first + t.run_stride * run + t.stride * lane + column as i64;
+                let value = self.accs[t.acc.0 as usize][c * t.column_elements() as usize + n as usize];
                 self.domain.store(t.buf, usize::try_from(at).expect("an index below zero"), value);
             }
         }

@@ -128,7 +128,7 @@ pub enum Stmt {
 /// loads of whole vectors. A store goes the other way, and writes the elements that it names:
 ///
 /// ```text
-/// x[first + stride * l + columns[c]] = a[lanes * c + l]      for each column c and each lane l, in this order
+/// x[first + run_stride * r + stride * l + columns[c]] = a[lanes * (runs * c + r) + l]      column by column, run by run
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transpose {
@@ -142,7 +142,7 @@ pub struct Transpose {
     pub lanes: u64,
     /// Elements from a row to the next.
     pub stride: i64,
-    /// The runs of so many lanes in a column; 1 in a store.
+    /// The runs of so many lanes in a column.
     pub runs: u64,
     /// Elements from a run to the next; 0 for one run.
     pub run_stride: i64,

@@ -1,7 +1,7 @@
 //! Nests as text. The grammar stands at the head of the [crate]; a verified nest printed and
 //! parsed is the same nest. Printing takes any nest, also one the verifier refuses.
 
-use crate::{Def, DefId, Expr, Extent, Index, Loop, LoopKind, Nest, Op, Stmt};
+use crate::{Def, DefId, Expr, Extent, Index, Loop, LoopKind, Nest, Op, Stmt, Transpose};
 use std::fmt::{self, Display, Formatter, Write};
 
 impl Nest {
@@ -269,20 +269,25 @@ fn write_stmt(f: &mut Formatter<'_>, defs: &[Def], stmt: &Stmt, depth: usize) ->
         }
         Stmt::Transpose(t) => {
             write!(f, "transpose {} = {}[{}] over ", t.acc, t.buf, t.first)?;
-            if t.runs != 1 {
-                write!(f, "{} by {}, ", t.runs, t.run_stride)?;
-            }
-            write!(f, "{} by {} at ", t.lanes, t.stride)?;
-            write_list(f, &t.columns, |f, column| write!(f, "{column}"))?;
+            write_columns(f, t)?;
             if t.within > 0 { write!(f, " within {}", t.within) } else { Ok(()) }
         }
         Stmt::TransposedStore(t) => {
-            write!(f, "transpose {}[{}] = {} over {} by {} at ", t.buf, t.first, t.acc, t.lanes, t.stride)?;
-            write_list(f, &t.columns, |f, column| write!(f, "{column}"))
+            write!(f, "transpose {}[{}] = {} over ", t.buf, t.first, t.acc)?;
+            write_columns(f, t)
         }
         Stmt::Wide { body } => {
             f.write_str("wide")?;
             write_body(f, defs, body, depth)
         }
     }
+}
+
+/// The runs, lanes and columns of a transpose.
+fn write_columns(f: &mut Formatter<'_>, t: &Transpose) -> fmt::Result {
+    if t.runs != 1 {
+        write!(f, "{} by {}, ", t.runs, t.run_stride)?;
+    }
+    write!(f, "{} by {} at ", t.lanes, t.stride)?;
+    write_list(f, &t.columns, |f, column| write!(f, "{column}"))
 }

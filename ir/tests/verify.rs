@@ -686,6 +686,7 @@ fn transposing() {
         &format!("{a} transpose a0 = x0[63] over 2 by -24, 3 by -2 at 0 x1[0] = a0[5]"),
         &format!("for i0 in 0..5 parallel {{ {a} transpose x1[12*i0] = a0 over 4 by 3 at 0, 1, 2 }}"),
         &format!("for i0 in 0..2 parallel {{ {a} transpose x1[2*i0] = a0 over 4 by 4 at 0, 1 }}"),
+        &format!("for i0 in 0..2 parallel {{ {a} transpose x1[24*i0] = a0 over 2 by 12, 2 by 3 at 0, 1, 2 }}"),
         &format!("for i0 in 0..2 seq {{ {a} transpose x1[i0 + 9] = a0 over 4 by -3 at 0, 1, 2 }}"),
     ]);
     let cases = [
@@ -702,6 +703,7 @@ fn transposing() {
         ("transpose a0 = x1[0] over 4 by 3 at 0", "x1 is no input"),
         ("transpose a0 = x0[0] over 4 by 9223372036854775807 at 0", "9223372036854775807 elements are above 2^62 - 1"),
         ("transpose a0 = x0[k9] over 4 by 3 at 0", "k9 is not bound here"),
+        ("transpose x1[0] = a0 over 2 by 0, 4 by 1 at 0", "2 lanes write the same element of x1"),
         ("transpose x0[0] = a0 over 4 by 3 at 0", "x0 is an input and is not written"),
         ("transpose x1[0] = a0 over 4 by 33 at 0", "index 0 may be 0 to 99, and x1 has 64 elements"),
         ("transpose x1[0] = a0 over 8 by 3 at 0, 1", "a0 has 12 elements, and 16 are needed"),
@@ -725,5 +727,9 @@ fn transposing() {
     for (stride, columns, first) in [(3, "0, 1, 2", "11*i0"), (2, "0, 1", "i0"), (4, "0, 3", "3*i0")] {
         let stmt = format!("transpose x1[{first}] = a0 over 4 by {stride} at {columns}");
         breaks(&[(&format!("for i0 in 0..4 parallel {{ {a} {stmt} }}"), both, &stmt)]);
+    }
+    for (runs, first) in [("2 by 12, 2 by 3", "6*i0"), ("2 by 12, 2 by 3", "12*i0"), ("2 by 11, 2 by 3", "5*i0")] {
+        let stmt = format!("transpose x1[{first}] = a0 over {runs} at 0, 1, 2");
+        breaks(&[(&format!("for i0 in 0..3 parallel {{ {a} {stmt} }}"), both, &stmt)]);
     }
 }

@@ -25,7 +25,7 @@ use super::address::{Access, Base};
 use super::emit::Emit;
 use super::storage::Cell;
 use super::walk::Walk;
-use crate::transposes::{PIECE_BYTES, Way, piece_starts, store_width, way};
+use crate::transposes::{PIECE_BYTES, Way, piece_starts, store_width, stored_run, way};
 use cranefold_ir::Transpose;
 
 impl<'a, E: Emit<'a>> Walk<'a, E> {
@@ -46,6 +46,9 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
     /// Stores columns by interleaving them.
     pub(super) fn transposed_store(&mut self, out: &mut E, t: &Transpose) -> Result<(), Refused> {
         let to = self.access(out, Base::Buf(t.buf), &t.first)?;
+        if t.runs > 1 {
+            return self.stored_runs(out, to, t);
+        }
         let Some(width) = store_width(out.vectors(), t, to.dtype.bytes()) else {
             return Err(Refused(format!("a transposed store over {} by {}", t.lanes, t.stride)));
         };
@@ -85,14 +88,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         let width = u64::from(out.vectors().bits / 8) / from.dtype.bytes();
         let sources =
             if are_dense(t) { self.all_deinterleaved(out, from, t, width) } else { self.each_run(out, from, t, width) };
-        let elements = 0..t.elements();
-        let cells = match self.storage.cells.get(&t.acc) {
-            Some(cells) => cells.clone(),
-            None => elements
-                .step_by(width as usize)
-                .map(|start| Cell { start, lanes: (t.elements() - start).min(width) })
-                .collect(),
-        };
+        let cells = self.vectors_of(t, width);
         for cell in cells {
             let lanes: Vec<(usize, u64)> =
                 (cell.start..cell.end()).map(|element| sources.lane(t, element, width)).collect();
@@ -139,6 +135,55 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
             }
         }
         Sources { vectors, runs_apart: Some(of_run.div_ceil(width)), apart: 1 }
+    }
+
+    /// Stores columns whose lanes come in runs: each vector of a run, or of several that follow one another, is chosen from
+    /// the vectors of the accumulator.
+    fn stored_runs(&mut self, out: &mut E, to: Access<E::Number>, t: &Transpose) -> Result<(), Refused> {
+        let bytes = to.dtype.bytes();
+        let Some(of_run) = stored_run(out.vectors(), t, bytes) else {
+            return Err(Refused(format!("a transposed store over {} by {}, {}", t.runs, t.run_stride, t.lanes)));
+        };
+        let width = u64::from(out.vectors().bits / 8) / bytes;
+        let cells = self.vectors_of(t, width);
+        let vectors: Vec<Option<E::Value>> =
+            cells.iter().map(|&cell| self.run(out, t.acc, cell).map(Some)).collect::<Result<_, _>>()?;
+        // The element of the accumulator at each place of a run.
+        let mut elements = vec![0; of_run as usize];
+        for (c, &column) in (0..).zip(&t.columns) {
+            let place = |lane: u64| (column + lane * t.stride as u64) as usize;
+            (0..t.lanes).for_each(|lane| elements[place(lane)] = c * t.column_elements() + lane);
+        }
+        let source = |place: u64| {
+            let element = elements[(place % of_run) as usize] + place / of_run * t.lanes;
+            let n = cells.iter().position(|cell| (cell.start..cell.end()).contains(&element));
+            let n = n.expect("a vector of each element");
+            (n, element - cells[n].start)
+        };
+        let follow = of_run == t.run_stride as u64;
+        let (runs, len) = if follow { (1, of_run * t.runs) } else { (t.runs, of_run) };
+        for run in 0..runs {
+            for start in (0..len).step_by(width as usize) {
+                let count = (len - start).min(width);
+                let lanes: Vec<(usize, u64)> = (run * len + start..run * len + start + count).map(source).collect();
+                let value = chosen(out, &lanes, &vectors, width);
+                let at = run as i64 * t.run_stride + start as i64;
+                let to = to.behind(out, at);
+                out.store(Access { lanes: Some((count, 1)), ..to }, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The vectors of a transpose's accumulator: its registers, or whole vectors in memory.
+    fn vectors_of(&self, t: &Transpose, width: u64) -> Vec<Cell> {
+        match self.storage.cells.get(&t.acc) {
+            Some(cells) => cells.clone(),
+            None => (0..t.elements())
+                .step_by(width as usize)
+                .map(|start| Cell { start, lanes: (t.elements() - start).min(width) })
+                .collect(),
+        }
     }
 
     /// The columns by pieces of rows.

@@ -3,7 +3,7 @@
 //! A pass is one function from nest to nest in one file, whose doc comment draws the rewrite. The schedule decides what
 //! a pass does. A pass never fails: where it finds nothing to do, it returns the nest unchanged. It keeps the term of
 //! every output. A pass calls no other pass; facts that two of them share stand in modules of their own (`lanes`,
-//! `limits`, `positions`, `short`, `spreads`, `state`, `sums`, `vector_forms`, `walks`).
+//! `limits`, `positions`, `runs`, `short`, `spreads`, `state`, `sums`, `vector_forms`, `walks`).
 //!
 //! [`PASSES`](crate::passes::PASSES) gives the reason for the place of each pass and the shape of nest that it relies on.
 //! [`ROLES`](crate::passes::ROLES) gives, for the loops over each quantity, the passes that make them and the passes that
@@ -32,6 +32,7 @@ mod prefetch;
 mod promote;
 mod reorder;
 mod rows;
+mod runs;
 mod share_folds;
 mod short;
 mod side_by_side;
@@ -40,6 +41,7 @@ mod spreads;
 mod squares;
 mod state;
 mod store_columns;
+mod store_rows;
 mod stream;
 mod sums;
 mod tile;
@@ -276,6 +278,14 @@ pub const PASSES: &[Pass] = &[
         relies_on: "accumulators that loads in the lanes of one body fill",
         runs_on: RunsOn::Any,
         run: load_rows::load_rows,
+    },
+    Pass {
+        name: "store_rows",
+        summary: "store the rows of accumulators together",
+        because: "after legalize and unroll, as load_rows is, which loads such rows; before store_columns, which takes what is left row by row",
+        relies_on: "accumulators that stores in the lanes of one body empty",
+        runs_on: RunsOn::Any,
+        run: store_rows::store_rows,
     },
     Pass {
         name: "transpose",

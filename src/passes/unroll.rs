@@ -175,7 +175,7 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &Hot, target: Vectors) -> bool 
     let vectors = || {
         l.body.iter().all(|s| match s {
             Stmt::For(inner) => inner.kind == LoopKind::Lanes,
-            Stmt::Acc { .. } => matches!(l.var.over, Over::Output | Over::Step | Over::Lane),
+            Stmt::Acc { .. } => matches!(l.var.over, Over::Output | Over::Step | Over::Lane | Over::Position),
             Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => true,
             Stmt::Wide { .. }
             | Stmt::Carry { .. }

@@ -22,5 +22,5 @@ pub use access::{
 };
 pub use band::{Band, Side};
 pub use neighbours::NeighbourSum;
-pub use rewrite::{Zone, map_accs, map_elements, renamed, rewrite, rewrite_zones, substitute};
+pub use rewrite::{Zone, map_accs, map_elements, renamed, rewrite, rewrite_bodies, rewrite_zones, substitute};
 pub use split::{partition, split_block};

@@ -2,7 +2,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use crate::{AccId, Expr, Index, LoopVar, Names, Stmt, Var};
+use crate::{AccId, Expr, Index, LoopKind, LoopVar, Names, Stmt, Var};
 use rustc_hash::FxHashMap;
 
 /// The code that a statement stands in.
@@ -28,6 +28,19 @@ pub fn rewrite_zones(
 ) -> Vec<Stmt> {
     rewrite_in_place(&mut body, zone, f);
     body
+}
+
+/// The body, which stands in this zone, and all bodies in it but those of lanes, innermost first, as `f` makes them.
+pub fn rewrite_bodies(body: Vec<Stmt>, zone: Zone, f: &mut impl FnMut(Vec<Stmt>, Zone) -> Vec<Stmt>) -> Vec<Stmt> {
+    let mut inner = |stmt: Stmt| {
+        if matches!(&stmt, Stmt::For(l) if l.kind == LoopKind::Lanes) {
+            return stmt;
+        }
+        let zone = if matches!(stmt, Stmt::Wide { .. }) { Zone::Wide } else { zone };
+        stmt.with_body(|body| rewrite_bodies(body, zone, f))
+    };
+    let body = body.into_iter().map(&mut inner).collect();
+    f(body, zone)
 }
 
 fn rewrite_in_place(body: &mut Vec<Stmt>, zone: Zone, f: &mut impl FnMut(&mut Stmt, Zone) -> Option<Vec<Stmt>>) {

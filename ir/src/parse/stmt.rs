@@ -248,7 +248,7 @@ impl Parser<'_> {
         self.expect_word("over")?;
         let mut lanes = self.strided()?;
         let mut runs = (1, 0);
-        if !is_store && self.accept(",")? {
+        if self.accept(",")? {
             runs = std::mem::replace(&mut lanes, self.strided()?);
         }
         if runs.0 == 1 {

@@ -38,9 +38,9 @@ pub(super) struct Term {
 }
 
 impl Term {
-    /// The term of the lanes of one statement, whose variable no loop binds.
-    pub(super) fn within_statement(coefficient: i64, lanes: u64) -> Term {
-        let var = LoopVar { over: Over::Start, id: u32::MAX };
+    /// The term of the lanes of one statement, or of their runs, whose variable no loop binds; `number` tells them apart.
+    pub(super) fn within_statement(number: u32, coefficient: i64, lanes: u64) -> Term {
+        let var = LoopVar { over: Over::Start, id: u32::MAX - number };
         Term { var, coefficient, least: 0, most: i128::from(lanes) - 1, depth: usize::MAX }
     }
 }

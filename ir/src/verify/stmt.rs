@@ -358,9 +358,6 @@ impl<'a> Verifier<'a> {
         if t.within > 0 {
             self.report("a store reads nothing within a buffer");
         }
-        if t.runs != 1 {
-            self.report("the lanes of a store are one run");
-        }
         if self.columns(body, t, buffer) {
             self.writes_columns(t);
         }
@@ -371,11 +368,14 @@ impl<'a> Verifier<'a> {
         if t.columns.len() as u64 > MAX_LANES {
             return self.report(format!("{} columns are more than {MAX_LANES}", t.columns.len()));
         }
-        if t.stride == 0 && t.lanes > 1 {
-            return self.report(format!("{} lanes write the same element of {}", t.lanes, t.buf));
+        for (stride, count) in [(t.stride, t.lanes), (t.run_stride, t.runs)] {
+            if stride == 0 && count > 1 {
+                return self.report(format!("{count} lanes write the same element of {}", t.buf));
+            }
         }
         let Some(mut terms) = self.bindings.terms(&t.first).filter(|_| !self.bindings.never_runs()) else { return };
-        terms.push(Term::within_statement(t.stride, t.lanes));
+        terms.push(Term::within_statement(0, t.stride, t.lanes));
+        terms.push(Term::within_statement(1, t.run_stride, t.runs));
         let Site::Stmt(stmt) = self.place else { return };
         for &column in &t.columns {
             let offset = t.first.offset.saturating_add(column as i64);

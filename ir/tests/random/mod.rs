@@ -171,7 +171,7 @@ impl<'a> Generator<'a> {
                 let columns = (0..=self.choices.below(3)).map(|_| self.choices.number()).collect();
                 let stride = self.choices.number() as i64;
                 let is_store = self.choices.below(2) == 0;
-                let runs = if is_store { 1 } else { self.choices.of(&[1, 1, 0, 2, 1 << 40]) };
+                let runs = self.choices.of(&[1, 1, 0, 2, 1 << 40]);
                 let transpose = Transpose {
                     acc,
                     buf: BufId(self.choices.below(self.nest.buffers.len()) as u32),

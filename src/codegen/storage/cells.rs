@@ -188,8 +188,8 @@ impl Accesses {
                     self.wide_function = OUTSIDE;
                 }
                 Stmt::Set { acc, index, .. } => self.access(*acc, index, lane, Way::Written),
-                // Of lanes that come in runs, the vectors are those that are read.
-                Stmt::Transpose(t) if t.runs > 1 => {}
+                // Of lanes that come in runs, the vectors are those that other statements read or write.
+                Stmt::Transpose(t) | Stmt::TransposedStore(t) if t.runs > 1 => {}
                 Stmt::Transpose(t) => {
                     (0..t.columns.len() as u64).for_each(|c| self.elements(t.acc, c * t.lanes, t.lanes, Way::Written))
                 }

@@ -10,9 +10,13 @@ use crate::vectors::Vectors;
 /// The most vectors of outputs in a tile.
 const MOST_VECTORS: u64 = 3;
 
-/// The share of a tile's lanes that outputs fill, at least, and the same of values of more than four bytes.
+/// The share of a tile's lanes that outputs fill, at least: in one vector of values of at most four bytes, and in others.
 const LEAST_FULL: f64 = 0.75;
-const LEAST_FULL_OF_LONG: f64 = 0.8;
+const LEAST_FULL_OF_SEVERAL: f64 = 0.8;
+
+/// The most elements of a slice, if it is no window, whose positions are written: softmax of f32[88,30,6] over axis 1 took 1.9
+/// times as long in rows.
+const MOST_WRITTEN: u64 = 8;
 
 /// Operations that choose the elements of a vector, for each vector from which they come.
 const CHOOSING: f64 = 1.5;
@@ -27,7 +31,8 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     let has_masks = Vectors::WIDEST.at_most(plain.width).has_masks();
     // Positions beside bytes are four times as wide: argmax of i8[1168,7,2] over axis 1 took 2.4 times as long in rows.
     let widens_bytes = facts.element_bytes == 1 && facts.problem.takes_position;
-    if !has_masks || facts.written.is_some() || widens_bytes {
+    let writes_long = facts.written.is_some() && !facts.is_window() && facts.problem.count > MOST_WRITTEN;
+    if !has_masks || widens_bytes || writes_long {
         return vec![];
     }
     (1..=MOST_VECTORS).filter_map(|vectors| tiled(facts, plain, |number| tile(facts, plain, number, vectors))).collect()
@@ -45,7 +50,8 @@ fn tile(facts: &Facts, plain: &Schedule, number: usize, vectors: u64) -> Option<
     let lanes = vectors * lanes(facts, plain);
     let by = lanes / inner.extent;
     let states = vectors * values(facts);
-    let least_full = if facts.widest_bytes > 4 { LEAST_FULL_OF_LONG } else { LEAST_FULL };
+    let is_narrow = vectors == 1 && facts.widest_bytes <= 4;
+    let least_full = if is_narrow { LEAST_FULL } else { LEAST_FULL_OF_SEVERAL };
     let is_full = by > 1 && (by * inner.extent) as f64 >= least_full * lanes as f64;
     let fits = is_full && inner.extent > 1 && extent >= by && states <= MOST_STATES && lie_apart(facts, number);
     fits.then_some(Tile { var, by, transform: Transform::Rows })
@@ -85,7 +91,9 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let (outputs, lanes) = (outputs.unwrap_or(1), lanes(facts, schedule));
     let vectors = outputs.div_ceil(lanes);
     let empty = (vectors * lanes) as f64 / outputs as f64;
-    let operations = facts.operations as f64 + ordering(facts, schedule) + CROWDING * (vectors - 1) as f64;
+    // What is written is brought back into the order of its elements.
+    let orders = if facts.written.is_some() { 2.0 } else { 1.0 };
+    let operations = facts.operations as f64 + orders * ordering(facts, schedule) + CROWDING * (vectors - 1) as f64;
     Cost {
         reading_ns: machine.read_ns(facts.bytes),
         computing_ns: facts.vectors(vector_bytes(schedule)) * operations * empty / machine.vector_ops,
