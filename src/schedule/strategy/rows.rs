@@ -91,8 +91,8 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let (outputs, lanes) = (outputs.unwrap_or(1), lanes(facts, schedule));
     let vectors = outputs.div_ceil(lanes);
     let empty = (vectors * lanes) as f64 / outputs as f64;
-    // What is written is brought back into the order of its elements.
-    let orders = if facts.written.is_some() { 2.0 } else { 1.0 };
+    // What is written is brought back into the order of its elements; windows pay for that in any schedule.
+    let orders = if facts.written.is_some() && !facts.is_window() { 2.0 } else { 1.0 };
     let operations = facts.operations as f64 + orders * ordering(facts, schedule) + CROWDING * (vectors - 1) as f64;
     Cost {
         reading_ns: machine.read_ns(facts.bytes),
