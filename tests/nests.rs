@@ -34,6 +34,10 @@ const SPECS: &[&str] = &[
     "sum f32[4,5], f32[1]:then scalar s:f32 axes=[1] then=\"r0*s + y0 + d\" -> f16",
     "combiner(identity=\"0, i64(0)\", lift=\"f32(x0), i\", combine=\"a0+b0, b1\", finish=\"a1, a0/n\", commutative) f32[900]",
     "sum f32[0,4] axes=[0]",
+    "argmax f32[20,2,5,3] axes=[1,3]",
+    "softmax bf16[23,2,6,2] axes=[1,3]",
+    "max i8[60,3,4] axes=[1]",
+    "var f64[9,16,5] axes=[1]",
 ];
 
 fn compiler() -> Compiler {
@@ -253,6 +257,53 @@ fn columns_of_any_distance_are_stored() {
 }
 
 /// The bits of a nest that somebody has written depend on no address: an element's place in its line is 0 there.
+/// Lanes that come in runs, of accumulators in registers and in memory, some of whose elements nothing else names.
+#[test]
+fn rows_are_loaded_and_stored_in_runs() {
+    let text = |dtype: &str, zero: &str, [runs, run_stride, lanes, stride]: [u64; 4], columns: &str| {
+        format!(
+            "nest \"\" {{ in x0: {dtype}[512] out x1: {dtype}[96] out x2: {dtype}[512] out x3: {dtype}[512]
+            wide {{
+              acc a0: {dtype}[96] = {zero}
+              transpose a0 = x0[3] over {runs} by {run_stride}, {lanes} by {stride} at {columns}
+              for k1 in 0..96 seq {{ for l0 in 0..1 lanes {{ x1[k1 + l0] = a0[k1 + l0] }} }}
+              acc a1: {dtype}[96] = {zero}
+              for l0 in 0..7 lanes {{ a1[l0 + 5] = x0[l0] }}
+              transpose x2[0] = a1 over {runs} by {run_stride}, {lanes} by {stride} at {columns}
+              acc a2: {dtype}[96] = {zero}
+              transpose a2 = x0[0] over {runs} by {run_stride}, {lanes} by {stride} at {columns}
+              for l0 in 0..8 lanes {{ a2[l0] = x0[l0 + 8] }}
+              transpose x3[1] = a2 over {runs} by {run_stride}, {lanes} by {stride} at {columns}
+            }} }}"
+        )
+    };
+    let compiler = compiler();
+    for (dtype, zero) in [("f32", "0.0"), ("f64", "7.0"), ("bf16", "1.0"), ("i8", "-3")] {
+        for (over, columns) in [
+            ([4, 16, 4, 2], "0, 1, 8, 9"),
+            ([5, 24, 6, 2], "0, 1"),
+            ([3, 125, 5, 1], "0, 5, 10"),
+            ([3, 20, 2, 3], "0, 4"),
+            ([2, 40, 3, 7], "0, 1, 2, 3, 4, 5, 6"),
+        ] {
+            let nest = text(dtype, zero, over, columns);
+            is_made(&compiler, &format!("{dtype} over {over:?} at {columns}"), &nest);
+        }
+    }
+}
+
+/// The last nest of rows that are joined is what runs: given again, it changes no more.
+#[test]
+fn runs_stay_as_they_are_given() {
+    let compiler = compiler();
+    for spec in ["argmax f32[85,25,5] axes=[1]", "sum f64[42,2,4,2] axes=[1,3]", "max bf16[42,2,4,2] axes=[1,3]"] {
+        let kernel = compiler.compile_with(&spec.parse().expect("a spec"), &at_most(512)).expect("a kernel");
+        let last = kernel.dump("prefetch").expect("a stage");
+        let again = compiler.compile_nest(&last.parse().expect("a nest"), &at_most(512)).expect("a kernel");
+        assert_eq!(again.dump("prefetch").expect("a stage"), last, "{spec}");
+    }
+}
+
 #[test]
 fn a_place_in_a_line_is_no_address() {
     let text = "nest \"\" { in x0: f32[80] out x1: i32[1] out x2: f32[16] wide { misalign s0 = x0[0] in 16 \

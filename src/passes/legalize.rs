@@ -4,6 +4,7 @@ use super::lanes::is_vector;
 use super::limits;
 use super::vector_forms::{VectorForms, is_defined, is_primitive};
 use crate::schedule::Schedule;
+use crate::transposes::{stored_run, way};
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Zone, renamed, rewrite, rewrite_zones, substitute, visit_exprs};
 use cranefold_ir::{
@@ -44,7 +45,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 ///
 /// In a nest that a caller gives, statements of later passes may stand already. The place of an element in its line
 /// becomes 0, so that no bits depend on an address. A transpose becomes loads of its columns, which are split as other
-/// vectors; `transpose` finds those that vectors load together:
+/// vectors; `transpose` finds those that vectors load together. One whose lanes come in runs stays where vectors load or store
+/// these:
 ///
 /// ```text
 /// misalign s0 = x0[0] in 16
@@ -72,8 +74,9 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let mut is_of_later_passes = false;
     body.iter().for_each(|s| s.visit(&mut |s| is_of_later_passes |= is_later(s)));
     if is_of_later_passes {
-        let mut given = Given { buffers: &nest.buffers, names: &mut names, places: FxHashSet::default() };
-        body = given.written_out(body);
+        let (buffers, places) = (&nest.buffers[..], FxHashSet::default());
+        let mut given = Given { buffers, names: &mut names, places, vectors: Vectors::BASE };
+        body = given.written_out(body, vectors);
     }
     let mut body = rewrite_zones(body, Zone::Outside, &mut |stmt, zone| {
         let Stmt::For(l) = stmt else { return None };
@@ -341,18 +344,24 @@ struct Given<'a> {
     names: &'a mut Names,
     /// The places in lines that are bound.
     places: FxHashSet<LoopVar>,
+    /// The vectors of the code that statements stand in.
+    vectors: Vectors,
 }
 
 impl Given<'_> {
     /// The body with 0 for each place in a line, so that no lane is left out and nothing is rotated, and with loads in
-    /// place of each transpose.
-    fn written_out(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
+    /// place of each transpose but those of runs that these vectors load or store; `in_wide` are those of wide functions.
+    fn written_out(&mut self, body: Vec<Stmt>, in_wide: Vectors) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(body.len());
         let mut bound = vec![];
         for stmt in body {
             if let Stmt::Misalign { var, .. } = stmt {
                 self.places.insert(var);
                 bound.push(var);
+            } else if let Stmt::Transpose(t) | Stmt::TransposedStore(t) = &stmt
+                && self.has_runs(t, matches!(stmt, Stmt::TransposedStore(_)))
+            {
+                out.push(stmt);
             } else if let Stmt::Transpose(t) = stmt {
                 let (acc, buf) = (t.acc, t.buf);
                 let load = |dtype, at, index| Stmt::Set { acc, index, value: Expr::Load(buf, dtype, at) };
@@ -362,8 +371,11 @@ impl Given<'_> {
                 let store = |dtype, index, at| Stmt::Store { buf, index, value: Expr::Read(acc, dtype, at) };
                 self.columns(t, &mut out, store);
             } else if let Some(mut stmt) = at_line_start(stmt) {
+                let inside = if matches!(stmt, Stmt::Wide { .. }) { in_wide } else { self.vectors };
                 if let Some(body) = stmt.body_mut() {
-                    *body = self.written_out(std::mem::take(body));
+                    let around = std::mem::replace(&mut self.vectors, inside);
+                    *body = self.written_out(std::mem::take(body), in_wide);
+                    self.vectors = around;
                 } else if !self.places.is_empty() {
                     stmt.each_index_mut(&mut |index| *index = self.without_places(std::mem::take(index)));
                 }
@@ -372,6 +384,16 @@ impl Given<'_> {
         }
         bound.iter().for_each(|var| _ = self.places.remove(var));
         out
+    }
+
+    /// Returns true for a transpose of several runs, at no place in a line, that the vectors have a way for.
+    fn has_runs(&self, t: &Transpose, is_store: bool) -> bool {
+        let bytes = self.buffers[t.buf.0 as usize].dtype.bytes();
+        let has_way = match is_store {
+            true => stored_run(self.vectors, t, bytes).is_some(),
+            false => way(self.vectors, t, bytes).is_some(),
+        };
+        t.runs > 1 && has_way && t.first.terms().all(|(var, _)| !self.places.contains(&var))
     }
 
     fn without_places(&self, index: Index) -> Index {

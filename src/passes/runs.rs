@@ -5,6 +5,12 @@ use cranefold_ir::analysis::{Access, visit_accesses};
 use cranefold_ir::{AccId, BufId, DType, Expr, Index, Scalar, Stmt, Transpose};
 use rustc_hash::FxHashMap;
 
+/// The most elements of an accumulator that is one column: registers hold several of them.
+const MOST_ELEMENTS: u64 = 256;
+
+/// The most lanes of a run, and the most runs, that a transpose in a nest has.
+const MOST_LANES: usize = 64;
+
 /// The way of elements: from an input into an accumulator, or from there to an output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
@@ -52,7 +58,7 @@ pub(super) fn moved(body: &[Stmt], direction: Direction) -> Vec<(Runs, Moved)> {
     let mut all: FxHashMap<AccId, (Moved, Vec<Option<i64>>)> = FxHashMap::default();
     let mut others: Vec<AccId> = vec![];
     for (at, stmt) in body.iter().enumerate() {
-        if let Stmt::Acc { acc, dtype, len, .. } = stmt {
+        if let Stmt::Acc { acc, dtype, len: len @ ..=MOST_ELEMENTS, .. } = stmt {
             let (buf, terms) = (BufId(u32::MAX), Index::default());
             let moved = Moved { acc: *acc, dtype: *dtype, buf, terms, offsets: vec![], stmts: vec![at] };
             all.insert(*acc, (moved, vec![None; *len as usize]));
@@ -120,9 +126,15 @@ impl Runs {
         let stride = second - first;
         let lanes = 1 + offsets.windows(2).take_while(|pair| pair[1] - pair[0] == stride).count();
         let run_stride = offsets.get(lanes)? - first;
+        let is_short = lanes <= MOST_LANES && offsets.len() <= MOST_LANES * lanes;
         let place = |n: usize| first + run_stride * (n / lanes) as i64 + stride * (n % lanes) as i64;
         let fits = offsets.len().is_multiple_of(lanes) && (0..).zip(offsets).all(|(n, &offset)| place(n) == offset);
-        fits.then_some(Runs { lanes: lanes as u64, stride, runs: (offsets.len() / lanes) as u64, run_stride })
+        (is_short && fits).then_some(Runs {
+            lanes: lanes as u64,
+            stride,
+            runs: (offsets.len() / lanes) as u64,
+            run_stride,
+        })
     }
 
     /// The transpose whose columns, each once, begin at these elements, in ascending order.

@@ -71,6 +71,12 @@ pub fn cells(nest: &Nest, vectors: Vectors) -> (FxHashMap<AccId, Vec<Cell>>, FxH
                 needed.push(Cell { start: cell.end(), lanes: end - cell.end() });
             }
         }
+        // A store of runs takes elements that nothing else names from memory, which has their initial values.
+        let stored = accesses.stored.get(&acc).copied().unwrap_or(0);
+        let follow = cells.iter().try_fold(0, |end, cell| (cell.start <= end).then_some(cell.end()));
+        if follow.is_none_or(|end| end < stored) && stored > 0 {
+            return None;
+        }
         let has = |part: &Cell| cells.iter().any(|cell| cell.start == part.start && cell.lanes >= part.lanes);
         if !needed.iter().all(has) || cells.len() > MOST_CELLS {
             return None;
@@ -161,6 +167,8 @@ const OUTSIDE: u32 = 0;
 struct Accesses {
     runs: FxHashMap<AccId, BTreeMap<u64, Run>>,
     dynamic: FxHashSet<AccId>,
+    /// The elements that a store of runs takes, of each accumulator that has one.
+    stored: FxHashMap<AccId, u64>,
     /// The wide function that declares each accumulator, and its type.
     declared: FxHashMap<AccId, (u32, DType)>,
     wide_functions: u32,
@@ -189,7 +197,11 @@ impl Accesses {
                 }
                 Stmt::Set { acc, index, .. } => self.access(*acc, index, lane, Way::Written),
                 // Of lanes that come in runs, the vectors are those that other statements read or write.
-                Stmt::Transpose(t) | Stmt::TransposedStore(t) if t.runs > 1 => {}
+                Stmt::Transpose(t) if t.runs > 1 => {}
+                Stmt::TransposedStore(t) if t.runs > 1 => {
+                    let whole = self.stored.entry(t.acc).or_default();
+                    *whole = t.elements().max(*whole);
+                }
                 Stmt::Transpose(t) => {
                     (0..t.columns.len() as u64).for_each(|c| self.elements(t.acc, c * t.lanes, t.lanes, Way::Written))
                 }
