@@ -4,8 +4,9 @@ use super::lanes::lanes_of;
 use crate::schedule::Schedule;
 use crate::transposes::store_width;
 use crate::vectors::Vectors;
+use cranefold_ir::analysis::{Zone, rewrite_bodies};
 use cranefold_ir::{
-    AccId, BufId, Buffer, BufferRole, DType, Expr, Index, LoopKind, LoopVar, Names, Nest, Scalar, Stmt, Transpose,
+    AccId, BufId, Buffer, BufferRole, DType, Expr, Index, LoopVar, Names, Nest, Scalar, Stmt, Transpose,
 };
 
 /// Replaces neighbouring strided stores of a body by one transposed store: they write columns of a matrix, which is
@@ -32,7 +33,11 @@ pub fn store_columns(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest 
     }
     let outside = if vectors == Vectors::NONE { Vectors::NONE } else { Vectors::BASE };
     let mut names = Names::after(&nest);
-    let body = Stores { buffers: &nest.buffers, inside: vectors, names: &mut names }.body(nest.body, outside);
+    let mut stores = Stores { buffers: &nest.buffers, names: &mut names };
+    let body = rewrite_bodies(nest.body, Zone::Outside, &mut |body, zone| match zone {
+        Zone::Outside => stores.body(body, outside),
+        Zone::Wide => stores.body(body, vectors),
+    });
     Nest { body, ..nest }
 }
 
@@ -47,8 +52,6 @@ fn has_columns(stmt: &Stmt) -> bool {
 
 struct Stores<'n> {
     buffers: &'n [Buffer],
-    /// The vectors of wide functions.
-    inside: Vectors,
     names: &'n mut Names,
 }
 
@@ -73,14 +76,6 @@ struct Made {
 
 impl Stores<'_> {
     fn body(&mut self, body: Vec<Stmt>, vectors: Vectors) -> Vec<Stmt> {
-        let inner = |stmt: Stmt| {
-            if matches!(&stmt, Stmt::For(l) if l.kind == LoopKind::Lanes) {
-                return stmt;
-            }
-            let vectors = if matches!(stmt, Stmt::Wide { .. }) { self.inside } else { vectors };
-            stmt.with_body(|body| self.body(body, vectors))
-        };
-        let body: Vec<Stmt> = body.into_iter().map(inner).collect();
         let made = self.made(&body, vectors);
         if made.is_empty() {
             return body;

@@ -4,10 +4,8 @@ use super::lanes::lanes_of;
 use crate::schedule::{Machine, Schedule};
 use crate::transposes::{MOST_COLUMNS, PIECE_BYTES, Way, most_pieces, piece_starts, way};
 use crate::vectors::Vectors;
-use cranefold_ir::analysis::NeighbourSum;
-use cranefold_ir::{
-    AccId, BufId, BufferRole, DType, Expr, Index, LoopKind, LoopVar, Names, Nest, Scalar, Stmt, Transpose,
-};
+use cranefold_ir::analysis::{NeighbourSum, Zone, rewrite_bodies};
+use cranefold_ir::{AccId, BufId, BufferRole, DType, Expr, Index, LoopVar, Names, Nest, Scalar, Stmt, Transpose};
 
 /// Replaces neighbouring strided loads of a body by one transpose: they load columns of a matrix, whose rows are loaded
 /// whole and transposed in registers.
@@ -34,17 +32,18 @@ pub fn transpose(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
         return nest;
     }
     let is_input = nest.buffers.iter().map(|b| b.role == BufferRole::In).collect();
-    let mut transposes = Transposes { is_input, inside: vectors, names: Names::after(&nest) };
+    let mut transposes = Transposes { is_input, names: Names::after(&nest) };
     let outside = if vectors == Vectors::NONE { Vectors::NONE } else { Vectors::BASE };
-    let body = transposes.body(nest.body, outside);
+    let body = rewrite_bodies(nest.body, Zone::Outside, &mut |body, zone| match zone {
+        Zone::Outside => transposes.body(body, outside),
+        Zone::Wide => transposes.body(body, vectors),
+    });
     Nest { body, ..nest }
 }
 
 struct Transposes {
     /// For each buffer, true if it is an input.
     is_input: Vec<bool>,
-    /// The vectors of wide functions.
-    inside: Vectors,
     names: Names,
 }
 
@@ -69,14 +68,6 @@ struct Made {
 
 impl Transposes {
     fn body(&mut self, body: Vec<Stmt>, vectors: Vectors) -> Vec<Stmt> {
-        let mut inner = |stmt: Stmt| {
-            if matches!(&stmt, Stmt::For(l) if l.kind == LoopKind::Lanes) {
-                return stmt;
-            }
-            let vectors = if matches!(stmt, Stmt::Wide { .. }) { self.inside } else { vectors };
-            stmt.with_body(|body| self.body(body, vectors))
-        };
-        let body: Vec<Stmt> = body.into_iter().map(&mut inner).collect();
         let mut made = self.made(&body, vectors);
         if made.is_empty() {
             return body;
