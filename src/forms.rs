@@ -42,7 +42,8 @@ pub fn form(vectors: Vectors, op: Op, result: DType, from: DType) -> Form {
     let forms = match op {
         Op::Neg | Op::Abs | Op::Sqrt | Op::Nearest | Op::Add | Op::Sub | Op::Fma | Op::Bits => [Direct; 3],
         Op::Eq | Op::Ne | Op::Lt | Op::Le => [Direct; 3],
-        Op::Clz | Op::MulHigh => [Absent; 3],
+        Op::Clz => [Absent; 3],
+        Op::MulHigh => [Form::direct_if(from == DType::I16); 3],
         Op::Mul => [Form::direct_if(from.bytes() > 1); 3],
         Op::Div | Op::DivBy => [Form::direct_if(from.is_float()); 3],
         Op::Scale | Op::ScaleDown => [Defined, Defined, Direct],

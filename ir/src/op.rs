@@ -6,7 +6,7 @@
 //! | --- | --- | --- |
 //! | `neg abs add sub mul` | numbers | floats: IEEE 754, rounded once, nearest even; integers: modulo 2^bits |
 //! | `div` | numbers | floats: IEEE 754; integers: towards zero, modulo 2^bits (the least by -1 is the least); by 0 gives 0 |
-//! | `mul_high` | u64 | the upper 64 bits of the 128-bit product |
+//! | `mul_high` | i16 u64 | the upper half of the product, which has twice the bits |
 //! | `fma` | f32 f64 | a * b + c, rounded once |
 //! | `div_by` | f32 f64 | a / b as `div` gives it, in less time where vectors divide slowly; the third operand is 1 / b for b from 2^-24 to 2^24 (f64: 2^-200 to 2^200), else a NaN |
 //! | `sqrt` | f32 f64 | IEEE 754, rounded once |
@@ -132,7 +132,8 @@ impl Op {
             Sqrt | Nearest | DivBy | Fma | Scale | ScaleDown => same(matches!(first, F32 | F64)),
             Not | And | Or | Xor => same(first.is_int() || first == Bool),
             Shl | Shr => same(first.is_int()),
-            MulHigh | Clz => same(first == U64),
+            MulHigh => same(matches!(first, I16 | U64)),
+            Clz => same(first == U64),
             Cast => result != first && result != Bool,
             Bits => result != first && result != Bool && first != Bool && result.bytes() == first.bytes(),
             Eq | Ne | Lt | Le => result == Bool && number(first) && args[1] == first,
@@ -289,7 +290,8 @@ impl Op {
             Sub => a - b,
             // The low 128 bits are enough: the result keeps at most 64.
             Mul => a.wrapping_mul(b),
-            MulHigh => ((a as u128 * b as u128) >> 64) as i128,
+            MulHigh if dtype == U64 => ((a as u128 * b as u128) >> 64) as i128,
+            MulHigh => (a * b) >> dtype.bits(),
             Div => a.checked_div(b).unwrap_or(0),
             Min => a.min(b),
             Max => a.max(b),

@@ -7,6 +7,7 @@
 
 use crate::{DType, Def, Expr, Lets};
 
+mod by_constant;
 mod convert;
 mod erf;
 mod exp;
@@ -22,6 +23,7 @@ mod round;
 pub mod scale;
 mod tanh;
 
+pub use by_constant::quotient_of_i16;
 pub use convert::integer_conversion;
 pub use erf::erf;
 pub use exp::{exp, exp_below};

@@ -5,7 +5,7 @@
 //! clamp or convert it once.
 
 use super::{Reducer, RowTypes, combine};
-use crate::math::limbs;
+use crate::math::{limbs, quotient_of_i16};
 use crate::{DType, Def, Expr, Lets, Op, Scalar};
 
 /// An integer element in the output's type: clamped, or modulo 2^bits where the row wraps.
@@ -173,31 +173,39 @@ pub(super) fn direct_mean(types: &RowTypes) -> Option<Reducer> {
 
 /// A total of `count` elements divided by it.
 fn mean_of(lets: &mut Lets, total: Total, count: u64, types: &RowTypes) -> Expr {
-    if types.output.is_float() {
-        let sum = total.to_f64(lets);
-        let mean = sum.clone().div(sum.float(count as f64));
-        let canon = crate::math::canon(DType::F64);
-        return lets.splice(&canon, &[mean]).remove(0).cast(types.output);
-    }
-    let quotient = match &total.value {
-        TotalValue::Small(small) => {
-            let total = small.clone().cast(quotient_type(types.input, count));
-            let quotient = total.clone().div(total.float(count.max(1) as f64));
-            return if types.half_even { quotient.nearest() } else { quotient }.cast(types.output);
+    // A spec without elements is refused, unless it writes nothing or floats.
+    let (signed, divisor) = (total.signed, count.max(1));
+    match total.value {
+        TotalValue::Small(small) if types.output.is_int() && small.dtype() == DType::I16 && !types.half_even => {
+            let quotient = quotient_of_i16(lets, &small, divisor as i16, signed);
+            let ((least, most), (low, high)) = (range(types.input), range(types.output));
+            // A mean lies between the elements.
+            if low <= least && most <= high { quotient.cast(types.output) } else { clamp(lets, quotient, types.output) }
         }
-        // A spec without elements is refused, unless it writes nothing.
-        TotalValue::Limbs(limbs) => {
+        TotalValue::Small(small) if types.output.is_int() || types.output == DType::F32 && count > 0 => {
+            let total = small.cast(quotient_type(types.input, count));
+            let quotient = total.clone().div(total.float(divisor as f64));
+            if types.output.is_int() && types.half_even { quotient.nearest() } else { quotient }.cast(types.output)
+        }
+        TotalValue::Limbs(limbs) if types.output.is_int() => {
             let divide = if types.half_even { limbs::divide_half_even } else { limbs::divide };
-            divide(lets, limbs, count.max(1), total.signed)
+            let quotient = TotalValue::Limbs(divide(lets, &limbs, divisor, signed));
+            Total { value: quotient, signed }.give(lets, types)
         }
-    };
-    Total { value: TotalValue::Limbs(quotient), ..total }.give(lets, types)
+        value => {
+            let sum = Total { value, signed }.to_f64(lets);
+            let mean = sum.clone().div(sum.float(count as f64));
+            lets.splice(&crate::math::canon(DType::F64), &[mean]).remove(0).cast(types.output)
+        }
+    }
 }
 
 /// The float type in which a total of elements, of less than 31 bits, is divided by their number. A quotient that is no
 /// integer lies at least `1 / count` from one, and one that is not half way between two at least `1 / (2 * count)` from
 /// that. A type of p bits rounds a quotient, unless it is exact, by less than `|total| / count / 2^p`. That is at most
 /// `1 / (2 * count)` for totals up to `2^(p - 1)`: up to 2^23 in f32, for all in f64.
+///
+/// As an `f32`, a quotient of two numbers of 24 bits is the same by way of f64, which has more than twice as many bits.
 fn quotient_type(input: DType, count: u64) -> DType {
     if Term::Value.bits(input) + bits_of(count) < f32::MANTISSA_DIGITS { DType::F32 } else { DType::F64 }
 }
@@ -216,14 +224,26 @@ pub(super) fn mean_of_two(lets: &mut Lets, a: &Expr, b: &Expr, types: &RowTypes)
 }
 
 pub(super) fn l2(types: &RowTypes) -> Reducer {
-    total(types, Term::Square, |lets, total| {
-        if types.output.is_float() {
-            return total.to_f64(lets).sqrt().cast(types.output);
+    total(types, Term::Square, |lets, total| match total.value {
+        TotalValue::Small(small) if types.output.is_int() || types.output == DType::F32 => {
+            let root = small.cast(root_type(types.input, types.count)).sqrt();
+            if types.output.is_int() && types.half_even { root.nearest() } else { root }.cast(types.output)
         }
-        let root = if types.half_even { limbs::root_nearest } else { limbs::root_floor };
-        let limbs = total.limbs(lets);
-        Total { value: TotalValue::Limbs(root(lets, &limbs)), signed: false }.give(lets, types)
+        TotalValue::Limbs(limbs) if types.output.is_int() => {
+            let root = if types.half_even { limbs::root_nearest } else { limbs::root_floor };
+            Total { value: TotalValue::Limbs(root(lets, &limbs)), signed: false }.give(lets, types)
+        }
+        value => Total { value, signed: false }.to_f64(lets).sqrt().cast(types.output),
     })
+}
+
+/// The float type of the square root of a total of squares, of less than 31 bits. The root of a total up to `2^(2 m)`
+/// that is no square lies more than `2^(-m - 1)` from an integer k of up to m bits, and more than `2^(-m - 3)` from the
+/// middle between two. A type of p bits rounds it by at most `2^(m - p - 1)`, which is no more than that for totals up to
+/// `2^(p - 2)`: up to 2^22 in f32, for all in f64. As an `f32`, the root is the same by way of f64, which has more than
+/// twice as many bits.
+fn root_type(input: DType, count: u64) -> DType {
+    if Term::Square.bits(input) + bits_of(count) <= f32::MANTISSA_DIGITS - 2 { DType::F32 } else { DType::F64 }
 }
 
 /// The product: modulo 2^bits, or as a sign and a magnitude that saturates at 2^64 - 1.
@@ -281,7 +301,7 @@ struct Total {
 
 /// The value of an exact total.
 enum TotalValue {
-    /// An `I32`.
+    /// An `I32` or an `I16`.
     Small(Expr),
     Limbs(Vec<Expr>),
 }
@@ -294,21 +314,12 @@ impl Total {
         }
     }
 
-    fn limbs(self, lets: &mut Lets) -> Vec<Expr> {
-        match self.value {
-            TotalValue::Small(small) => vec![lets.bind(small.cast(DType::I64).bits(DType::U64))],
-            TotalValue::Limbs(limbs) => limbs,
-        }
-    }
-
     fn give(self, lets: &mut Lets, types: &RowTypes) -> Expr {
-        match types.output.is_float() {
-            true => self.to_f64(lets).cast(types.output),
-            false => {
-                let signed = self.signed;
-                let limbs = self.limbs(lets);
-                limbs::clamp(lets, &limbs, signed, types.output)
-            }
+        match self.value {
+            TotalValue::Small(small) if types.output == DType::F32 => small.cast(types.output),
+            _ if types.output.is_float() => self.to_f64(lets).cast(types.output),
+            TotalValue::Small(small) => clamp(lets, small, types.output),
+            TotalValue::Limbs(limbs) => limbs::clamp(lets, &limbs, self.signed, types.output),
         }
     }
 }
@@ -337,13 +348,13 @@ fn in_one(
         Term::Value => x.cast(acc),
         Term::Magnitude => magnitude(x).cast(acc),
         Term::Square => {
-            let x = lets.bind(magnitude(x).cast(acc));
+            // A square in the accumulator's type needs no magnitude.
+            let x = lets.bind(x.cast(acc));
             x.clone().mul(x)
         }
     };
     simple(types, (Op::Add, acc, Scalar::int(acc, 0)), lift, |lets, s| {
-        let value = TotalValue::Small(lets.bind(s.cast(DType::I32)));
-        finish(lets, Total { value, signed })
+        finish(lets, Total { value: TotalValue::Small(s), signed })
     })
 }
 
@@ -416,6 +427,19 @@ fn in_limbs(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn roots_of_small_totals_are_exact_in_f32() {
+        let most = (1..).take_while(|&n| root_type(DType::I8, n) == DType::F32).last().expect("a count");
+        assert!(most << Term::Square.bits(DType::I8) <= 1 << 22);
+        let mut root = 0u32;
+        for total in 0..=1u32 << 22 {
+            root += u32::from((root + 1).pow(2) <= total);
+            let nearest = root + u32::from(total > root.pow(2) + root);
+            assert_eq!((total as f32).sqrt() as u32, root, "{total}");
+            assert_eq!((total as f32).sqrt().round_ties_even() as u32, nearest, "{total}");
+        }
+    }
 
     #[test]
     fn quotients_of_small_totals_are_exact_in_f32() {

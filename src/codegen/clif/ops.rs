@@ -95,7 +95,8 @@ impl Generator<'_> {
             Op::Add => ins.iadd(a, b),
             Op::Sub => ins.isub(a, b),
             Op::Mul => ins.imul(a, b),
-            Op::MulHigh => ins.umulhi(a, b),
+            Op::MulHigh if dtype == DType::U64 => ins.umulhi(a, b),
+            Op::MulHigh => self.upper_products(a, b, lanes),
             Op::Min if signed => ins.smin(a, b),
             Op::Min => ins.umin(a, b),
             Op::Max if signed => ins.smax(a, b),
@@ -114,6 +115,26 @@ impl Generator<'_> {
             Op::Le => ins.icmp(IntCC::UnsignedLessThanOrEqual, a, b),
             _ => return Err(Refused(format!("{} of {dtype}", op.name()))),
         })
+    }
+
+    /// The upper halves of products of `i16`.
+    fn upper_products(&mut self, a: Value, b: Value, lanes: u64) -> Value {
+        let bits = i64::from(DType::I16.bits());
+        if lanes == 1 {
+            let [a, b] = [a, b].map(|value| self.builder.ins().sextend(types::I32, value));
+            let product = self.builder.ins().imul(a, b);
+            let upper = self.builder.ins().sshr_imm_u(product, bits);
+            return self.builder.ins().ireduce(types::I16, upper);
+        }
+        let [low, high] = [true, false].map(|is_low| {
+            let [a, b] = [a, b].map(|value| match is_low {
+                true => self.builder.ins().swiden_low(value),
+                false => self.builder.ins().swiden_high(value),
+            });
+            let product = self.builder.ins().imul(a, b);
+            self.builder.ins().sshr_imm_u(product, bits)
+        });
+        self.builder.ins().snarrow(low, high)
     }
 
     /// Integer division that never traps: by 0 it gives 0, by -1 the negated dividend.

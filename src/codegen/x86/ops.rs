@@ -37,6 +37,7 @@ fn binary(op: Op, dtype: DType) -> Option<Opcode> {
             (Op::Mul, 2, _) => Opcode::Vpmullw,
             (Op::Mul, 4, _) => Opcode::Vpmulld,
             (Op::Mul, 8, _) => Opcode::Vpmullq,
+            (Op::MulHigh, 2, true) => Opcode::Vpmulhw,
             (Op::Min, 1, true) => Opcode::Vpminsb,
             (Op::Min, 2, true) => Opcode::Vpminsw,
             (Op::Min, 4, true) => Opcode::Vpminsd,
@@ -99,7 +100,7 @@ fn compare_avx512(bytes: u64, signed: bool) -> Opcode {
 }
 
 fn is_commutative(op: Op) -> bool {
-    matches!(op, Op::Add | Op::Mul | Op::Min | Op::Max | Op::And | Op::Or | Op::Xor | Op::Eq | Op::Ne)
+    matches!(op, Op::Add | Op::Mul | Op::MulHigh | Op::Min | Op::Max | Op::And | Op::Or | Op::Xor | Op::Eq | Op::Ne)
 }
 
 impl<'a> Generator<'a> {

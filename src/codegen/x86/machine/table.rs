@@ -85,6 +85,7 @@ table! {
     Vpsubd = BINARY, Merges(4), Each(4), [VEX_Vpsubd_ymm_ymm_ymmm256: 1], [EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32: 1];
     Vpsubq = BINARY, Merges(8), Each(8), [VEX_Vpsubq_ymm_ymm_ymmm256: 1], [EVEX_Vpsubq_zmm_k1z_zmm_zmmm512b64: 1];
     Vpmullw = BINARY, Merges(2), Whole, [VEX_Vpmullw_ymm_ymm_ymmm256: 1], [EVEX_Vpmullw_zmm_k1z_zmm_zmmm512: 1];
+    Vpmulhw = BINARY, Merges(2), Whole, [VEX_Vpmulhw_ymm_ymm_ymmm256: 1], [EVEX_Vpmulhw_zmm_k1z_zmm_zmmm512: 1];
     Vpmulld = BINARY, Merges(4), Each(4), [VEX_Vpmulld_ymm_ymm_ymmm256: 1], [EVEX_Vpmulld_zmm_k1z_zmm_zmmm512b32: 4];
     Vpmullq = BINARY, Merges(8), Each(8), [], [EVEX_Vpmullq_zmm_k1z_zmm_zmmm512b64: 4];
     Vpmuludq = BINARY, Unmasked, Each(8), [VEX_Vpmuludq_ymm_ymm_ymmm256: 1], [];

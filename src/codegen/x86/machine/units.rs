@@ -104,9 +104,8 @@ impl Sum for Cycles {
 fn of_inst(inst: &Inst) -> Cycles {
     use Opcode::*;
     match inst.opcode {
-        Vmulps | Vmulpd | Vfmsub213ps | Vfmsub213pd | Vfnmadd231ps | Vfnmadd231pd | Vfixupimmps | Vfixupimmpd => {
-            Cycles::PRODUCT
-        }
+        Vmulps | Vmulpd | Vpmulhw | Vfmsub213ps | Vfmsub213pd | Vfnmadd231ps | Vfnmadd231pd | Vfixupimmps
+        | Vfixupimmpd => Cycles::PRODUCT,
         Vdivps | Vdivpd | Vsqrtps | Vsqrtpd => Cycles::PRODUCT.times(2),
         Vaddps | Vaddpd | Vsubps | Vsubpd | Vminps | Vminpd | Vmaxps | Vmaxpd | Vrangeps | Vrangepd | Vroundps
         | Vroundpd | Vcvtdq2ps | Vcvtudq2ps | Vcvtps2dq | Vcvttps2dq | Vcvtph2ps | Vpsllw | Vpslld | Vpsllq

@@ -59,6 +59,8 @@ rows! {
     EVEX_Vpsubq_zmm_k1z_zmm_zmmm512b64 = "EVEX.512.66.0F.W1 FB /r", "RVM", 64, 8;
     VEX_Vpmullw_ymm_ymm_ymmm256 = "VEX.256.66.0F.WIG D5 /r", "RVM";
     EVEX_Vpmullw_zmm_k1z_zmm_zmmm512 = "EVEX.512.66.0F.WIG D5 /r", "RVM", 64;
+    VEX_Vpmulhw_ymm_ymm_ymmm256 = "VEX.256.66.0F.WIG E5 /r", "RVM";
+    EVEX_Vpmulhw_zmm_k1z_zmm_zmmm512 = "EVEX.512.66.0F.WIG E5 /r", "RVM", 64;
     VEX_Vpmulld_ymm_ymm_ymmm256 = "VEX.256.66.0F38.WIG 40 /r", "RVM";
     EVEX_Vpmulld_zmm_k1z_zmm_zmmm512b32 = "EVEX.512.66.0F38.W0 40 /r", "RVM", 64, 4;
     EVEX_Vpmullq_zmm_k1z_zmm_zmmm512b64 = "EVEX.512.66.0F38.W1 40 /r", "RVM", 64, 8;
