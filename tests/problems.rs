@@ -172,8 +172,8 @@ fn choices_follow_the_widths_and_places_of_values() {
         ("max bf16[3000,4,4] axes=[1]", "width=512 form=direct tile=i0:8@rows jam=1 in_flight=1"),
         ("max i8[3000,5,4] axes=[1]", "width=512 tile=i0:16@rows jam=1 in_flight=1"),
         ("sum f32[1168,7,2] axes=[1]", "width=512 tile=i0:16@across jam=1 in_flight=1"),
-        ("argmax f32[200,16,5] axes=[1]", "width=512 tile=i0:3@rows jam=1 in_flight=1"),
-        ("argmax f32[336,16,3] axes=[1]", "width=512 tile=i1:3 jam=1 in_flight=1"),
+        ("argmax f32[200,16,5] axes=[1]", "width=512 form=direct tile=i0:3@rows jam=1 in_flight=1"),
+        ("argmax f32[336,16,3] axes=[1]", "width=512 form=direct tile=i0:5@rows jam=1 in_flight=1"),
         // Windows.
         ("max i8[100,14,2,6,2] axes=[2,4]", "width=512 tile=i0:10@rows jam=1 in_flight=1"),
         ("mean i8[100,14,2,6,2] axes=[2,4]", "width=512 form=direct tile=i0:5@rows jam=1 in_flight=1"),
@@ -183,9 +183,16 @@ fn choices_follow_the_widths_and_places_of_values() {
         ("max bf16[500,16,9] axes=[0,2]", "width=512 tile=i0:16@lanes jam=1 in_flight=1"),
         ("max bf16[7990,56,9] axes=[0,2]", "width=512 form=direct tile=i0:56@lanes jam=1 in_flight=1"),
         // Columns that are visited twice, of most of the last cache, of less, and of one line.
-        ("argmax f32[1193,16,196] axes=[1]", "width=512 tile=i1:64 jam=1 in_flight=1 prefetch=32768"),
-        ("argmax f32[600,16,196] axes=[1]", "width=512 tile=i1:64 jam=1 in_flight=1"),
-        ("argmax f32[1000,3,1000] axes=[1]", "width=512 tile=i1:16 jam=1 in_flight=1"),
+        ("argmax f32[1193,16,196] axes=[1]", "width=512 form=direct tile=i1:112 jam=1 in_flight=1 prefetch=32768"),
+        ("argmax f32[600,16,196] axes=[1]", "width=512 form=direct tile=i1:112 jam=1 in_flight=1"),
+        ("argmax f32[1000,3,1000] axes=[1]", "width=512 form=direct tile=i1:16 jam=1 in_flight=1"),
+        // Of those whose second visit the first-level cache serves, unless most of the last cache is read.
+        ("argmax i16[64,1000] axes=[0]", "width=512 tile=i0:128 jam=1 in_flight=1"),
+        ("argmax f32[8,128,1000] axes=[1]", "width=512 form=direct tile=i1:64 jam=1 in_flight=1"),
+        ("argmax f64[100,64,256] axes=[1]", "width=512 tile=i1:64 jam=1 in_flight=1 prefetch=32768"),
+        // Rows that are searched by windows have their positions on the bits.
+        ("argmax f32[8,1000] axes=[1]", "width=512 jam=1 in_flight=1 interleave=2"),
+        ("argmax f32[800,100] axes=[1]", "width=512 form=direct tile=i0:16@folds jam=1 in_flight=1"),
     ] {
         assert_eq!(choose(&problem(text), 512).to_string(), schedule, "{text}");
     }
@@ -202,7 +209,7 @@ fn the_form_is_a_word_of_the_schedule() {
     let forced: Schedule = "form=direct".parse().expect("a schedule");
     for (text, work) in [
         ("max i16[8,2] axes=[1]", "`max` of i16"),
-        ("argmax f32[8,2] axes=[1]", "`argmax` of f32"),
+        ("argmax f64[8,2] axes=[1]", "`argmax` of f64"),
         ("mean f32[8,2] axes=[1]", "`mean` of f32"),
         ("mean i8[8,257] axes=[1]", "`mean` of i8"),
         ("max f64[8,2] axes=[1]", "`max` of f64"),

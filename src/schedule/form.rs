@@ -10,6 +10,7 @@
 
 use super::machine::Machine;
 use crate::problem::Problem;
+use crate::problem::search_windows::Windows;
 use crate::vectors::Vectors;
 use cranefold_ir::ops::{Form, Phase, Reducer};
 use cranefold_ir::work::Work;
@@ -48,9 +49,15 @@ const VISITED_ROWS: u64 = 3;
 pub fn choose_form(problem: &Problem, width: u32) -> Form {
     let of = |form| slice_work(problem, form, width);
     match of(Form::Direct) {
-        Some(direct) if of(Form::Plain).is_some_and(|plain| direct < plain) => Form::Direct,
+        Some(direct) if of(Form::Plain).is_some_and(|plain| direct < plain) && !is_searched(problem) => Form::Direct,
         _ => Form::Plain,
     }
+}
+
+/// Returns true if the plain form visits most elements once, where the direct form visits all twice.
+fn is_searched(problem: &Problem) -> bool {
+    let computation = problem.computation_in(Form::Plain);
+    computation.is_some_and(|computation| Windows::of_computation(problem, &computation).is_some())
 }
 
 /// The work of a slice in a form on vectors of `width` bits: operations of vectors where slices are rows, and of the bytes of

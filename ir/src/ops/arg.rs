@@ -2,7 +2,7 @@
 
 use super::extreme::{bits_of, extreme_of, extremes, no_bits};
 use super::order::Order;
-use super::{Method, Phase, Reducer, RowTypes, combine, search, truth};
+use super::{Method, Phase, Reducer, RowTypes, Search, combine, search, truth};
 use crate::{DType, Def, Expr, Lets, Op, Scalar};
 use DType::{Bf16, F16, F32, F64, I8, I16, I32, I64, U64};
 
@@ -21,9 +21,18 @@ use DType::{Bf16, F16, F32, F64, I8, I16, I32, I64, U64};
 /// A NaN on either side makes the comparison false and its negation true. -0 and +0 are equal, and have the
 /// same float below.
 pub(super) fn arg(types: &RowTypes, op: Op) -> Reducer {
+    let extreme = match types.input {
+        F64 => extreme_by_value(types, op),
+        _ if types.is_float() => extreme_on_bits(types, op),
+        _ => integer_extreme(types, op),
+    };
+    by_phases(types, op, extreme, Some(search::search(types, op, types.params[0] == 1.0)))
+}
+
+/// The reducer of the position by the two passes, the first of which is `extreme`.
+fn by_phases(types: &RowTypes, op: Op, extreme: Phase, search: Option<Search>) -> Reducer {
     let last = types.params[0] == 1.0;
     let float = types.input.is_float();
-    let extreme = if float { float_extreme(types, op) } else { integer_extreme(types, op) };
     let extreme = Phase { lift: with_position(&extreme.lift, types.position), ..extreme };
     let value = extreme.close.as_ref().map_or(types.input, |c| c.results[0].dtype());
     let position = types.position;
@@ -63,7 +72,6 @@ pub(super) fn arg(types: &RowTypes, op: Op) -> Reducer {
         vec![args[state.len() - 1].clone().bits(position).cast(types.count_output)]
     });
     let nothing = state.iter().map(|&d| Scalar::zero(d)).collect();
-    let search = Some(search::search(types, op, last));
     let method = Method::Phases { phases: vec![extreme, find], merge, commutative: true, alone: vec![], search };
     Reducer { method, finish, reads: vec![], nothing, apply: None }
 }
@@ -93,12 +101,18 @@ fn merge(state: &[DType], op: Op, last: bool) -> Def {
     })
 }
 
-/// The position by the [`Order`] of 16-bit floats, whose comparison fills as many lanes as elements do; none of slices
-/// with more positions than 16 bits hold.
+/// The position of an extreme f32 by value, which has one value where the form on bits has three. That of 16-bit floats by
+/// their [`Order`], whose comparison fills as many lanes as elements do; none of slices with more positions than 16 bits
+/// hold.
 pub(super) fn direct(types: &RowTypes, op: Op) -> Option<Reducer> {
-    if !matches!(types.input, F16 | Bf16) || types.count > 1 << 15 {
-        return None;
+    match types.input {
+        F32 => Some(by_phases(types, op, extreme_by_value(types, op), None)),
+        F16 | Bf16 if types.count <= 1 << 15 => Some(by_order(types, op)),
+        _ => None,
     }
+}
+
+fn by_order(types: &RowTypes, op: Op) -> Reducer {
     let last = types.params[0] == 1.0;
     let order = Order::new(types.input, op);
     let position = I16;
@@ -127,7 +141,7 @@ pub(super) fn direct(types: &RowTypes, op: Op) -> Option<Reducer> {
     let merge = merge(&state, Op::Max, last);
     let finish = Def::build("finish", &state, |_, args| vec![args[1].clone().bits(position).cast(types.count_output)]);
     let nothing = state.iter().map(|&d| Scalar::zero(d)).collect();
-    Some(Reducer::phases(vec![extreme, find], merge, finish, nothing))
+    Reducer::phases(vec![extreme, find], merge, finish, nothing)
 }
 
 /// The type in which the second pass holds a position: beside integers the narrowest that is no narrower than an element
@@ -163,36 +177,42 @@ fn beside(x: Expr, position: DType) -> Expr {
     }
 }
 
-/// The extreme element of a block, and the bound just beyond it.
-fn float_extreme(types: &RowTypes, op: Op) -> Phase {
-    let acc = types.accumulator;
-    let input = types.input;
-    let value = if input == F64 { F64 } else { F32 };
-    let results = |lets: &mut Lets, m: Expr| {
-        let m = lets.bind(m);
-        let t = beyond(lets, &m, op);
-        vec![m, t]
-    };
-    if input == F64 {
-        let start = if op == Op::Max { f64::NEG_INFINITY } else { f64::INFINITY };
-        return Phase {
-            identity: vec![Scalar::f64(start)],
-            lift: Def::build("value", &[F64], |_, args| args.to_vec()),
-            combine: combine(op, F64),
-            update: None,
-            close: Some(Def::build("bound", &[F64, acc], |lets, args| results(lets, args[0].clone()))),
-        };
+/// The extreme element of a block, and the bound just beyond it, by value.
+fn extreme_by_value(types: &RowTypes, op: Op) -> Phase {
+    let value = types.input;
+    let start = if op == Op::Max { f64::NEG_INFINITY } else { f64::INFINITY };
+    Phase {
+        identity: vec![Scalar::float(value, start)],
+        lift: Def::build("value", &[value], |_, args| args.to_vec()),
+        combine: combine(op, value),
+        update: None,
+        close: Some(Def::build("bound", &[value, types.accumulator], |lets, args| {
+            with_bound(lets, args[0].clone(), op)
+        })),
     }
+}
+
+/// The same of floats up to 32 bits, on the bits.
+fn extreme_on_bits(types: &RowTypes, op: Op) -> Phase {
+    let input = types.input;
+    let params = [input.signed(), input.signed(), input.unsigned(), types.accumulator];
     Phase {
         identity: no_bits(input),
         lift: bits_of(input),
         combine: extremes(input),
         update: None,
-        close: Some(Def::build("bound", &[input.signed(), input.signed(), input.unsigned(), acc], |lets, args| {
-            let m = extreme_of(op, input, &args[..3]).cast(value);
-            results(lets, m)
+        close: Some(Def::build("bound", &params, |lets, args| {
+            let extreme = extreme_of(op, input, &args[..3]).cast(F32);
+            with_bound(lets, extreme, op)
         })),
     }
+}
+
+/// An extreme, and the bound just beyond it.
+fn with_bound(lets: &mut Lets, extreme: Expr, op: Op) -> Vec<Expr> {
+    let extreme = lets.bind(extreme);
+    let bound = beyond(lets, &extreme, op);
+    vec![extreme, bound]
 }
 
 /// For the greatest element the float below it, for the least the one above: see [`arg`].
