@@ -176,6 +176,8 @@ fn choices_follow_the_widths_and_places_of_values() {
         ("argmax f32[336,16,3] axes=[1]", "width=512 form=direct tile=i0:5@rows jam=1 in_flight=1"),
         // Windows.
         ("max i8[100,14,2,6,2] axes=[2,4]", "width=512 tile=i0:10@rows jam=1 in_flight=1"),
+        ("sum i8[200,24,2,14,2] axes=[2,4]", "width=512 tile=i0:4@rows jam=1 in_flight=1"),
+        ("sum bf16[200,24,2,20,2] axes=[2,4]", "width=512 tile=i0:2@rows jam=1 in_flight=1"),
         ("mean i8[100,14,2,6,2] axes=[2,4]", "width=512 form=direct tile=i0:5@rows jam=1 in_flight=1"),
         // Runs that begin late, side by side, and rows of runs whose states registers do not hold.
         ("max i8[68,256,144] axes=[0,2]", "width=512 tile=i0:7@lanes jam=1 in_flight=1"),

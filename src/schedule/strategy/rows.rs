@@ -24,8 +24,10 @@ const CHOOSING: f64 = 1.5;
 /// The most registers of a tile's states: in memory, every step would read and write them.
 const MOST_STATES: u64 = 24;
 
-/// Operations that each vector of outputs but the first costs besides: fewer values stay in registers.
-const CROWDING: f64 = 4.0;
+/// Operations that each vector of outputs but the first costs besides, for each four bytes of its slices' states, and at most:
+/// fewer values stay in registers.
+const CROWDING: f64 = 0.5;
+const MOST_CROWDING: f64 = 4.0;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     let has_masks = Vectors::WIDEST.at_most(plain.width).has_masks();
@@ -93,7 +95,9 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let empty = (vectors * lanes) as f64 / outputs as f64;
     // What is written is brought back into the order of its elements; windows pay for that in any schedule.
     let orders = if facts.written.is_some() && !facts.is_window() { 2.0 } else { 1.0 };
-    let operations = facts.operations as f64 + orders * ordering(facts, schedule) + CROWDING * (vectors - 1) as f64;
+    let of_vector = CROWDING * (values(facts) * facts.value_bytes.div_ceil(4)) as f64;
+    let crowding = (vectors - 1) as f64 * of_vector.min(MOST_CROWDING);
+    let operations = facts.operations as f64 + orders * ordering(facts, schedule) + crowding;
     Cost {
         reading_ns: machine.read_ns(facts.bytes),
         computing_ns: facts.vectors(vector_bytes(schedule)) * operations * empty / machine.vector_ops,

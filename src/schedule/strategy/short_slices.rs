@@ -29,6 +29,9 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
 /// The fewest outputs that are lanes of a vector with masks: rows of 7 ran at 55 GB/s, one by one at 14.
 const FEWEST: u64 = 3;
 
+/// Time in ns of a tile of windows beside its operations: the steps of its addresses, and masks at the end of its rows.
+const TILE_NS: f64 = 0.4;
+
 /// The most bytes of a tile's elements, which are all in registers until they fold: without and with masks.
 const TILE_BYTES: [u64; 2] = [256, 1 << 10];
 
@@ -86,9 +89,17 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     Cost {
         reading_ns: machine.read_ns(facts.bytes),
         computing_ns: (operations + gathering_ops(facts, schedule, moves)) * empty / machine.vector_ops,
-        ending_ns: unfilled_ns(facts, schedule),
+        ending_ns: unfilled_ns(facts, schedule) + TILE_NS * tiles(facts, schedule),
         ..Cost::default()
     }
+}
+
+/// The number of tiles of windows of narrow elements that are visited once: later phases have the time of a tile among
+/// their own, and wide elements are loaded and ordered meanwhile.
+fn tiles(facts: &Facts, schedule: &Schedule) -> f64 {
+    let counts = facts.is_window() && facts.phases == 1 && facts.element_bytes < 4;
+    let of_row = row_of_tiles(facts, schedule).filter(|_| counts);
+    of_row.map_or(0.0, |(by, extent)| facts.slices as f64 / extent as f64 * extent.div_ceil(by) as f64)
 }
 
 /// The number of vectors of a row of outputs, in those that the row would fill.
