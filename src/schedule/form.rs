@@ -12,7 +12,7 @@ use super::machine::Machine;
 use crate::problem::Problem;
 use crate::problem::search_windows::Windows;
 use crate::vectors::Vectors;
-use cranefold_ir::ops::{Form, Phase, Reducer};
+use cranefold_ir::ops::{Computation, Form, Phase, Reducer};
 use cranefold_ir::work::Work;
 use cranefold_ir::{DType, Op};
 
@@ -47,17 +47,14 @@ const VISITED_ROWS: u64 = 3;
 /// # Ok::<(), cranefold::SpecError>(())
 /// ```
 pub fn choose_form(problem: &Problem, width: u32) -> Form {
-    let of = |form| slice_work(problem, form, width);
-    match of(Form::Direct) {
-        Some(direct) if of(Form::Plain).is_some_and(|plain| direct < plain) && !is_searched(problem) => Form::Direct,
-        _ => Form::Plain,
-    }
-}
-
-/// Returns true if the plain form visits most elements once, where the direct form visits all twice.
-fn is_searched(problem: &Problem) -> bool {
-    let computation = problem.computation_in(Form::Plain);
-    computation.is_some_and(|computation| Windows::of_computation(problem, &computation).is_some())
+    let Some(direct) = slice_work(problem, Form::Direct, width) else { return Form::Plain };
+    let takes_more = |plain: Computation| {
+        // A search visits most elements once, where the direct form visits all twice.
+        let is_searched = Windows::of_computation(problem, &plain).is_some();
+        let work = plain.groups().next().map(|group| work(problem, &group.reducer, width));
+        !is_searched && work.is_some_and(|work| direct < work)
+    };
+    if problem.computation_in(Form::Plain).is_some_and(takes_more) { Form::Direct } else { Form::Plain }
 }
 
 /// The work of a slice in a form on vectors of `width` bits: operations of vectors where slices are rows, and of the bytes of
@@ -65,14 +62,19 @@ fn is_searched(problem: &Problem) -> bool {
 /// the widest phase; a state that registers do not hold is read and written at each step. `None` if the problem has no
 /// such form.
 pub fn slice_work(problem: &Problem, form: Form, width: u32) -> Option<u64> {
-    let (reducer, machine) = (problem.reducer_in(form)?, Machine::TYPICAL);
-    Some(match run(problem) {
+    problem.reducer_in(form).map(|reducer| work(problem, &reducer, width))
+}
+
+/// The work of a slice by a reducer.
+fn work(problem: &Problem, reducer: &Reducer, width: u32) -> u64 {
+    let machine = Machine::TYPICAL;
+    match run(problem) {
         Some(run) if width > Vectors::BASE.bits && run > u64::from(width) / 32 => {
-            of_row(&reducer, problem.count, width, &machine)
+            of_row(reducer, problem.count, width, &machine)
         }
         Some(_) => {
             let widest = reducer.method.phases().iter().map(lane_bytes).max().unwrap_or(1);
-            of_slice(&reducer, problem.count, width, &machine, |_| widest, |_| 0)
+            of_slice(reducer, problem.count, width, &machine, |_| widest, |_| 0)
         }
         None => {
             let is_alone = reducer.method.phases().len() == 1;
@@ -83,9 +85,9 @@ pub fn slice_work(problem: &Problem, form: Form, width: u32) -> Option<u64> {
                 let is_row = row.saturating_mul(phase.state_bytes()) > VISITED_ROWS * machine.state_bytes(width);
                 if is_row || columns * values > WRITTEN_OUT { 2 * values } else { 0 }
             };
-            of_slice(&reducer, problem.count, width, &machine, lane_bytes, visits)
+            of_slice(reducer, problem.count, width, &machine, lane_bytes, visits)
         }
-    })
+    }
 }
 
 /// The elements of slices that are runs of memory.
