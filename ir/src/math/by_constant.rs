@@ -5,18 +5,18 @@
 //! is. So its floor is the quotient towards zero, or one below that if x is negative (Granlund and Montgomery, "Division
 //! by invariant integers using multiplication", 1994). The least such `s` has `m` below 2^16.
 
-use crate::{DType, Expr, Lets};
+use crate::{DType, Expr};
 
-/// The quotient `x / n` of an `i16`, towards zero; `n` is at least 1. `signed` tells whether x can be negative.
+/// The quotient `x / n` of an `i16`, a variable, towards zero; `n` is at least 1. `signed` tells whether x can be negative.
 ///
 /// ```
 /// use cranefold_ir::{DType, Def, Scalar, math};
 ///
-/// let third = Def::build("third", &[DType::I16], |lets, args| vec![math::quotient_of_i16(lets, &args[0], 3, true)]);
+/// let third = Def::build("third", &[DType::I16], |_, args| vec![math::quotient_of_i16(&args[0], 3, true)]);
 /// let of = |x| third.eval(&[Scalar::int(DType::I16, x)])[0].as_int();
 /// assert_eq!([of(-32768), of(-4), of(5)], [Some(-10922), Some(-1), Some(1)]);
 /// ```
-pub fn quotient_of_i16(lets: &mut Lets, x: &Expr, n: i16, signed: bool) -> Expr {
+pub fn quotient_of_i16(x: &Expr, n: i16, signed: bool) -> Expr {
     assert!(n >= 1 && x.dtype() == DType::I16, "{x:?} / {n}");
     let int = |value: i32| x.int(i128::from(value));
     let shifted = |x: Expr, by: u32| if by == 0 { x } else { x.shr(int(by as i32)) };
@@ -34,7 +34,7 @@ pub fn quotient_of_i16(lets: &mut Lets, x: &Expr, n: i16, signed: bool) -> Expr 
         Err(_) => x.clone().mul_high(int(multiplier - (1 << 16))).add(x.clone()),
     };
     let floor = shifted(product, by);
-    lets.bind(if signed { floor.sub(sign()) } else { floor })
+    if signed { floor.sub(sign()) } else { floor }
 }
 
 /// The multiplier m and the shift s of a number that is no power of two.
@@ -57,10 +57,7 @@ mod tests {
     fn quotients_are_exact() {
         for n in (1..=260).chain([1000, 4095, 4096, 4097, 16384, 32766, 32767]) {
             for signed in [true, false] {
-                let def = Def::build("of", &[DType::I16], |lets, args| {
-                    let quotient = quotient_of_i16(lets, &args[0], n, signed);
-                    vec![quotient]
-                });
+                let def = Def::build("of", &[DType::I16], |_, args| vec![quotient_of_i16(&args[0], n, signed)]);
                 // Beside multiples, where a quotient steps.
                 let steps = (0..=32767 / i32::from(n)).flat_map(|q| (-1..=1).map(move |by| q * i32::from(n) + by));
                 let sampled = if n < 16 { 7 } else { 1 };

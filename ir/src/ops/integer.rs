@@ -177,7 +177,7 @@ fn mean_of(lets: &mut Lets, total: Total, count: u64, types: &RowTypes) -> Expr 
     let (signed, divisor) = (total.signed, count.max(1));
     match total.value {
         TotalValue::Small(small) if types.output.is_int() && small.dtype() == DType::I16 && !types.half_even => {
-            let quotient = quotient_of_i16(lets, &small, divisor as i16, signed);
+            let quotient = quotient_of_i16(&small, divisor as i16, signed);
             let ((least, most), (low, high)) = (range(types.input), range(types.output));
             // A mean lies between the elements.
             if low <= least && most <= high { quotient.cast(types.output) } else { clamp(lets, quotient, types.output) }
