@@ -23,10 +23,10 @@ pub struct Vectors {
     pub dot: bool,
     /// True if one instruction permutes the bytes of a vector (VBMI).
     pub byte_permutes: bool,
-    /// True for Intel's cores, which take longer than others for two things: a division of these many bits takes the time
-    /// of twenty other operations, so that quotients by one number are made of products alone; and a result that is rounded
-    /// to a subnormal number takes 150 cycles, so that exponentials are masked where they are 0. No bit of a result depends
-    /// on it.
+    /// True for Intel's cores, which take longer than others for three things: a division of these many bits takes the time
+    /// of twenty other operations, so that quotients by one number are made of products alone; a result that is rounded to a
+    /// subnormal number takes 150 cycles, so that exponentials are masked where they are 0; and memory that is asked for in
+    /// each visit of a slice comes later than by one. No bit of a result depends on it.
     pub intel: bool,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A pass is one function from nest to nest in one file, whose doc comment draws the rewrite. The schedule decides what
 //! a pass does. A pass never fails: where it finds nothing to do, it returns the nest unchanged. It keeps the term of
-//! every output. A pass calls no other pass; facts that two of them share stand in modules of their own (`lanes`,
-//! `limits`, `positions`, `runs`, `short`, `spreads`, `state`, `sums`, `vector_forms`, `walks`).
+//! every output. A pass calls no other pass; facts that passes ask for stand in modules of their own (`lanes`,
+//! `limits`, `positions`, `runs`, `short`, `spreads`, `state`, `sums`, `vector_forms`, `visits`, `walks`).
 //!
 //! [`PASSES`](crate::passes::PASSES) gives the reason for the place of each pass and the shape of nest that it relies on.
 //! [`ROLES`](crate::passes::ROLES) gives, for the loops over each quantity, the passes that make them and the passes that
@@ -50,6 +50,7 @@ mod unroll;
 #[allow(clippy::wildcard_enum_match_arm, reason = "its catch-all says that there is no such form")]
 mod vector_forms;
 mod vectorize;
+mod visits;
 mod walks;
 
 use crate::schedule::Schedule;

@@ -173,6 +173,8 @@ mod tests {
             [rows("sum f32[32768,1024]"), rows("var f32[32768,1024]"), rows("log_sum_exp f32[1000,1024]")],
             [0, 32768, 8192]
         );
+        // In the last-level cache, one slice at a time is where later visits compute; in the second, none is.
+        assert_eq!([rows("softmax f32[1000,1024]"), rows("softmax f32[100,1024]")], [8192, 0]);
         // Columns of heavy operations, and those whose states are in registers meanwhile.
         let columns = |spec: &str| choice(&format!("{spec} axes=[0]")).schedule.prefetch;
         assert_eq!([columns("var f32[8192,1024]"), columns("var f32[131072,64]")], [0, 32768]);

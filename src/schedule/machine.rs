@@ -150,7 +150,8 @@ pub struct Machine {
     /// `bf16[16384,1024]` took 0.70 ms that way and 1.10 without.
     pub visiting_share: f64,
     /// Share of the time of reading, by level, that is left where later visits ask for what is read next: softmax of rows of
-    /// 4,096 floats from memory took 2.8 ms that way, and 4.1 without.
+    /// 4,096 floats from memory took 2.8 ms that way, and 4.1 without; of 1,024 rows of 1,024 floats, on an Intel Xeon, 0.36
+    /// and 0.51.
     pub reading_asked_between: [f64; 4],
     /// Times that reading takes as long, by level, where vectors of a whole line lie across two: of an input that begins 16
     /// bytes after the start of a line. From memory, what begins at lines took no less.
@@ -237,7 +238,7 @@ impl Machine {
         reading_columns_asked: [1.0, 1.0, 0.75, 0.75],
         asking_share: 0.4,
         visiting_share: 0.7,
-        reading_asked_between: [1.0, 1.0, 1.0, 0.5],
+        reading_asked_between: [1.0, 1.0, 0.9, 0.5],
         reading_across: [1.45, 1.08, 1.08, 1.0],
         line_ends_ns: 1.5,
         reading_shared_folds: [1.0, 1.0, 1.0, 1.08],

@@ -163,9 +163,9 @@ pub(super) fn candidates(facts: &Facts, width: u32) -> Vec<Schedule> {
     all
 }
 
-/// The distance at which a schedule may ask ahead for what is read next: where memory is idle while slices are visited
-/// again, or operations take a part of the time; `None` for a schedule that gains nothing. What is read once is read as
-/// fast without it.
+/// The distance at which a schedule may ask ahead for what is read next: where memory, or the last-level cache, is idle
+/// while slices are visited again, or operations take a part of the time; `None` for a schedule that gains nothing. What is
+/// read once is read as fast without it.
 fn ahead(facts: &Facts, schedule: &Schedule) -> Option<u64> {
     let machine = &facts.machine;
     let [near, far] = AHEAD_BYTES;
@@ -173,12 +173,14 @@ fn ahead(facts: &Facts, schedule: &Schedule) -> Option<u64> {
     if schedule.width <= Vectors::BASE.bits {
         return None;
     }
-    if machine.level(facts.bytes) < Level::Memory {
+    let level = machine.level(facts.bytes);
+    if level < Level::Memory {
         if strategy == Columns && columns::gain_by_asking_last_cache(facts, schedule) {
             return Some(far);
         }
-        let joins = strategy == Contiguous && facts.phases > 1 && schedule.interleave > 1;
-        return (joins && have_room(facts, schedule.interleave, near)).then_some(near);
+        let joins = facts.phases > 1 && schedule.interleave > 1;
+        let gains = strategy == Contiguous && (joins || level == Level::L3 && facts.works_between());
+        return (gains && have_room(facts, schedule.interleave, near)).then_some(near);
     }
     let visits_again = facts.phases > 1 || facts.works_between();
     let gains = match strategy {
