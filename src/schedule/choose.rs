@@ -174,7 +174,9 @@ mod tests {
             [0, 32768, 8192]
         );
         // In the last-level cache, one slice at a time is where later visits compute; in the second, none is.
-        assert_eq!([rows("softmax f32[1000,1024]"), rows("softmax f32[100,1024]")], [8192, 0]);
+        let softmax = ["1000,1024", "100,1024"].map(|shape| rows(&format!("softmax f32[{shape}]")));
+        let normalized = ["1000,1024", "100,1024"].map(|shape| rows(&format!("l2_normalize f32[{shape}]")));
+        assert_eq!([softmax, normalized], [[8192, 0]; 2]);
         // Columns of heavy operations, and those whose states are in registers meanwhile.
         let columns = |spec: &str| choice(&format!("{spec} axes=[0]")).schedule.prefetch;
         assert_eq!([columns("var f32[8192,1024]"), columns("var f32[131072,64]")], [0, 32768]);
@@ -200,7 +202,7 @@ mod tests {
     #[test]
     fn rows_that_share_a_cache_are_taken_one_at_a_time() {
         let rows = |written| {
-            let text = "region x:f32[512,1024], h:f32[512,1024] axes=[1] { y = x + h; c = centered(y); W }";
+            let text = "region x:f32[100,1024], h:f32[100,1024] axes=[1] { y = x + h; c = centered(y); W }";
             choice(&text.replace('W', written)).schedule.interleave
         };
         assert_eq!([rows("c"), rows("y, c * rsqrt(mean(c * c))")], [2, 1]);

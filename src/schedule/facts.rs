@@ -2,7 +2,7 @@
 
 use super::Transform;
 use super::form::{finishing, operations};
-use super::machine::Machine;
+use super::machine::{Level, Machine};
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
 use crate::problem::{Dim, IndexBox, Problem, rank_of};
@@ -218,11 +218,13 @@ impl<'p> Facts<'p> {
         self.later_operations().fold(self.operations, u64::max)
     }
 
-    /// Returns true if visits of slices after the first leave memory idle: they write nothing, or compute for longer than
-    /// memory takes to deliver what is read next.
+    /// Returns true if visits of slices after the first leave the level that holds the data idle: they write nothing, or
+    /// compute for longer than it takes to deliver what is read next.
     pub fn works_between(&self) -> bool {
         let operations: u64 = self.later_operations().sum();
-        operations > self.machine.read_ops || operations > 0 && self.written.is_none()
+        let rate = |level: Level| self.machine.read_rate[level as usize];
+        let delivering = self.machine.read_ops as f64 * rate(Level::Memory) / rate(self.machine.level(self.bytes));
+        operations as f64 > delivering || operations > 0 && self.written.is_none()
     }
 
     /// The facts of a problem in a form, on vectors of `width` bits; `None` if only the width can be chosen, because

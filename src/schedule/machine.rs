@@ -97,9 +97,9 @@ pub struct Machine {
     pub folding_ops: [u64; 2],
     /// The most operations on an element in each phase that cost little beside its load.
     pub light_ops: u64,
-    /// Operations on an element in the time in which memory delivers it: where later visits of a slice had 10, asking for
-    /// the next one made int8 quantisation of rows 1.1 times as long; where they had 11 and an exponential, softmax took
-    /// three quarters of its time.
+    /// Operations on an element in the time in which memory delivers it, which caches do in less: where later visits of a
+    /// slice had 10, asking for the next one made int8 quantisation of rows 1.1 times as long; where they had 11 and an
+    /// exponential, softmax took three quarters of its time.
     pub read_ops: u64,
     /// The operations on an element in the time of storing its value and loading it again.
     pub kept_ops: u64,
