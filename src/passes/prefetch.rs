@@ -31,7 +31,7 @@ const NEAR_BYTES: u64 = 8 << 10;
 /// there. From the last-level cache of an Intel Xeon, softmax of rows of 4 KB took 1.4 times as long where each visit asked.
 ///
 /// A far line is asked for in each visit, so that memory is never idle: asking again costs an instruction. On Intel's cores
-/// ([`Vectors::intel`]) one visit asks for it too: regions of 64 MB took 0.89 of their time that way.
+/// ([`Vectors::intel`]) one visit asks for it too: four regions of 64 MB took 0.89 of their time that way.
 ///
 /// An input that is no longer than the distance, such as weights, is walked again from its start: nothing is ahead.
 ///
