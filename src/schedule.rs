@@ -74,7 +74,8 @@ pub struct Schedule {
     pub in_flight: u64,
     /// The number of blocks or outputs that are interleaved.
     pub interleave: u64,
-    /// The distance of prefetched memory in wide functions, in bytes; 0 for no prefetch.
+    /// The distance of prefetched memory in wide functions, in bytes; 0 for no prefetch, but on Intel's cores of inputs that
+    /// lie in memory.
     pub prefetch: u64,
     /// True where columns of matrices are loaded together, by transposes; else each element that lies apart from its
     /// neighbours in a vector is loaded by itself.

@@ -25,8 +25,8 @@ pub struct Vectors {
     pub byte_permutes: bool,
     /// True for Intel's cores, which take longer than others for three things: a division of these many bits takes the time
     /// of twenty other operations, so that quotients by one number are made of products alone; a result that is rounded to a
-    /// subnormal number takes 150 cycles, so that exponentials are masked where they are 0; and memory that is asked for in
-    /// each visit of a slice comes later than by one. No bit of a result depends on it.
+    /// subnormal number takes 150 cycles, so that exponentials are masked where they are 0; and memory comes late, so that it
+    /// is asked for near ahead wherever it is walked. No bit of a result depends on it.
     pub intel: bool,
 }
 

@@ -30,6 +30,13 @@ pub struct Buffer {
     pub len: u64,
 }
 
+impl Buffer {
+    /// Length in bytes; `u64::MAX` for more.
+    pub fn bytes(&self) -> u64 {
+        self.len.saturating_mul(self.dtype.bytes())
+    }
+}
+
 /// The access of a nest to a buffer: read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each variant is its own name")]

@@ -131,7 +131,7 @@ impl ProgramBuffers {
             end = end.saturating_add(bytes).saturating_add(SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
             start as usize
         };
-        let states = program.states().iter().map(|b| after(b.len.saturating_mul(b.dtype.bytes()))).collect();
+        let states = program.states().iter().map(|b| after(b.bytes())).collect();
         let each = codes.iter().map(Code::scratch_bytes).max().unwrap_or(0);
         debug_assert!(each.is_multiple_of(SCRATCH_ALIGN), "so that the memory of each part is aligned");
         let scratch = after(each.saturating_mul(program.parts.len() as u64));

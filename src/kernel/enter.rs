@@ -519,7 +519,7 @@ impl Routine {
     /// The routine of a code that was made of this nest, in one part.
     pub fn new(nest: &Nest, compiled: Arc<Compiled>) -> Routine {
         debug_assert!(compiled.layout.parts.len() == 1 && !compiled.layout.has_finish, "one nest");
-        let bytes = |b: &Buffer| usize::try_from(b.len.saturating_mul(b.dtype.bytes())).unwrap_or(usize::MAX);
+        let bytes = |b: &Buffer| usize::try_from(b.bytes()).unwrap_or(usize::MAX);
         let takes = nest.buffers.iter().map(|b| (b.role != BufferRole::In, bytes(b))).collect();
         Routine { compiled, takes }
     }

@@ -1,6 +1,7 @@
 //! Loops of one body that visit the same elements of inputs, and which of them has most time for memory.
 
 use cranefold_ir::{BufId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Stmt};
+use std::ops::ControlFlow;
 
 /// Loops over elements in a body, several of which may visit the same.
 pub(super) struct Visits(Vec<Visit>);
@@ -16,6 +17,7 @@ struct Visit {
 }
 
 /// Elements of an input beside each other.
+#[derive(Clone)]
 struct Run {
     buf: BufId,
     /// Their place in the input, by the loops around the visit.
@@ -23,6 +25,8 @@ struct Run {
     /// The first element from there and the last.
     first: i64,
     last: i64,
+    /// The number of elements that are loaded.
+    elements: u64,
 }
 
 impl Visits {
@@ -36,8 +40,15 @@ impl Visits {
     ) -> Visits {
         let visit = |(at, stmt): (usize, &Stmt)| {
             let Stmt::For(l) = stmt else { return None };
-            let mut walk =
-                Walk { defs, is_counted: &is_counted, loops: vec![], operations: 0.0, bytes: 0.0, runs: vec![] };
+            let mut walk = Walk {
+                defs,
+                is_counted: &is_counted,
+                loops: vec![],
+                operations: 0.0,
+                bytes: 0.0,
+                runs: vec![],
+                loads: vec![],
+            };
             (is_visit(l) && walk.enter(l)).then(|| Visit {
                 at,
                 intensity: walk.operations / walk.bytes,
@@ -58,6 +69,24 @@ impl Visits {
             |buf: &BufId| heavier.iter().any(|one| this.of(*buf).all(|run| one.of(*buf).any(|r| r.holds(run))));
         this.runs.iter().map(|run| run.buf).filter(all_by_one).collect()
     }
+
+    /// For each input that the visit at `at` loads without a gap, the number of elements that all visits and the loops
+    /// around them, with their iterations, walk one behind the other.
+    pub(super) fn walked(&self, at: usize, around: &[(LoopVar, u64)]) -> Vec<(BufId, u64)> {
+        let visit = self.0.iter().find(|visit| visit.at == at);
+        let runs = visit.into_iter().flat_map(|visit| &visit.runs).filter(|run| !run.has_gaps());
+        runs.map(|run| (run.buf, self.joined(run).walked(around))).collect()
+    }
+
+    /// A run, with those of all visits that end where it begins, begin where it ends, or share elements with it.
+    fn joined(&self, run: &Run) -> Run {
+        let others = || self.0.iter().flat_map(|visit| visit.of(run.buf)).filter(|one| !one.has_gaps());
+        let mut joined = run.clone();
+        while let Some(next) = others().find(|one| one.touches(&joined) && !joined.holds(one)) {
+            (joined.first, joined.last) = (joined.first.min(next.first), joined.last.max(next.last));
+        }
+        joined
+    }
 }
 
 impl Visit {
@@ -68,6 +97,34 @@ impl Visit {
 }
 
 impl Run {
+    /// The number of its elements, if it has no gaps.
+    fn length(&self) -> u64 {
+        self.last.abs_diff(self.first).saturating_add(1)
+    }
+
+    /// Returns true if not every element is loaded.
+    fn has_gaps(&self) -> bool {
+        self.elements != self.length()
+    }
+
+    /// The number of elements that loops walk one behind the other, of which each iteration walks this run.
+    fn walked(&self, around: &[(LoopVar, u64)]) -> u64 {
+        let goes_on = |walked: u64, &(var, iterations): &(LoopVar, u64)| {
+            let is_next = u64::try_from(self.place.coefficient(var)) == Ok(walked);
+            if is_next { ControlFlow::Continue(walked.saturating_mul(iterations)) } else { ControlFlow::Break(walked) }
+        };
+        let mut walking = around.iter().rev().filter(|(_, iterations)| *iterations > 1);
+        match walking.try_fold(self.length(), goes_on) {
+            ControlFlow::Continue(walked) | ControlFlow::Break(walked) => walked,
+        }
+    }
+
+    /// Returns true if no element lies between this run and the other.
+    fn touches(&self, other: &Run) -> bool {
+        let reaches = |one: &Run, other: &Run| one.last.saturating_add(1) >= other.first;
+        self.place == other.place && reaches(self, other) && reaches(other, self)
+    }
+
     /// Returns true if all elements of the other run are among these.
     fn holds(&self, other: &Run) -> bool {
         self.place == other.place && self.first <= other.first && other.last <= self.last
@@ -83,6 +140,8 @@ struct Walk<'a> {
     operations: f64,
     bytes: f64,
     runs: Vec<Run>,
+    /// The loads so far.
+    loads: Vec<(BufId, Index)>,
 }
 
 impl Walk<'_> {
@@ -134,9 +193,17 @@ impl Walk<'_> {
         }
         let is_around = |(var, _): &(LoopVar, i64)| self.loops.iter().all(|(inside, _)| inside != var);
         let place = index.terms().filter(is_around).fold(Index::constant(0), |place, (v, c)| place.plus(v, c));
+        let is_new = !self.loads.iter().any(|(of, at)| *of == buf && at == index);
+        if is_new {
+            self.loads.push((buf, index.clone()));
+        }
+        let elements = if is_new { self.loops.iter().map(|(_, iterations)| iterations).product() } else { 0 };
         match self.runs.iter_mut().find(|run| run.buf == buf && run.place == place) {
-            Some(run) => (run.first, run.last) = (run.first.min(first), run.last.max(last)),
-            None => self.runs.push(Run { buf, place, first, last }),
+            Some(run) => {
+                (run.first, run.last) = (run.first.min(first), run.last.max(last));
+                run.elements += elements;
+            }
+            None => self.runs.push(Run { buf, place, first, last, elements }),
         }
     }
 }
