@@ -192,6 +192,13 @@ fn choices_follow_the_widths_and_places_of_values() {
         ("argmax i16[64,1000] axes=[0]", "width=512 tile=i0:128 jam=1 in_flight=1"),
         ("argmax f32[8,128,1000] axes=[1]", "width=512 form=direct tile=i1:64 jam=1 in_flight=1"),
         ("argmax f64[100,64,256] axes=[1]", "width=512 tile=i1:64 jam=1 in_flight=1 prefetch=32768"),
+        // Few columns beside the weights of their rows: column by column, but for integers of which registers hold rows.
+        ("region x:f32[4000,3], w:f32[4000,1] axes=[0] { sum(x * w) }", "width=512 tile=i0:3@runs jam=1 in_flight=1"),
+        (
+            "region x:f32[4000,8], w:f32[4000,1] axes=[0] { sum(x * w) }",
+            "width=512 tile=i0:8 jam=1 in_flight=1 align=64",
+        ),
+        ("region x:i32[4000,7], w:i32[4000,1] axes=[0] { sum(x * w) }", "width=512 tile=i0:7 jam=1 in_flight=1"),
         // Rows that are searched by windows have their positions on the bits.
         ("argmax f32[8,1000] axes=[1]", "width=512 jam=1 in_flight=1 interleave=2"),
         ("argmax f32[800,100] axes=[1]", "width=512 form=direct tile=i0:16@folds jam=1 in_flight=1"),

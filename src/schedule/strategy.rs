@@ -11,8 +11,10 @@
 //! | [`side_by_side`] | runs of a few elements between those of other slices | tiles that move into the loops over steps, around lanes |
 //! | [`shared_folds`] | slices of a few steps | tiles of outputs whose lanes fold together |
 //! | [`columns`] | columns | tiles that move into the loops over steps, several steps in one visit |
+//! | [`column_by_column`] | few columns beside values of their rows | tiles that move into the loops over blocks |
 
 pub(super) mod across;
+mod column_by_column;
 mod columns;
 mod contiguous;
 mod gather;
@@ -63,12 +65,16 @@ enum Strategy {
     Transposed,
     SharedFolds,
     Columns,
+    ColumnByColumn,
 }
 
-use Strategy::{Across, Columns, Contiguous, Rows, Runs, SharedFolds, ShortSlices, SideBySide, Transposed};
+use Strategy::{
+    Across, ColumnByColumn, Columns, Contiguous, Rows, Runs, SharedFolds, ShortSlices, SideBySide, Transposed,
+};
 
 /// Every strategy, in the order in which their schedules are considered: the first of equal cost is chosen.
-const ALL: [Strategy; 9] = [Across, Rows, Contiguous, Runs, SideBySide, ShortSlices, Transposed, SharedFolds, Columns];
+const ALL: [Strategy; 10] =
+    [Across, Rows, Contiguous, Runs, SideBySide, ShortSlices, Transposed, SharedFolds, Columns, ColumnByColumn];
 
 impl Strategy {
     /// The strategy of a schedule. No other function interprets the tiles of a schedule.
@@ -77,6 +83,7 @@ impl Strategy {
         match (facts.is_inner(), tile.map(|tile| tile.transform)) {
             (_, Some(Transform::Across)) => Across,
             (_, Some(Transform::Rows)) => Rows,
+            (false, Some(Transform::Runs)) => ColumnByColumn,
             (false, _) => Columns,
             (true, None) => Contiguous,
             (true, Some(Transform::Blocks | Transform::Runs)) => Runs,
@@ -89,7 +96,7 @@ impl Strategy {
 
     /// The schedules of this strategy, each a change of the plain one; none if the slices are of another kind.
     fn candidates(self, facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
-        if !matches!(self, Across | Rows) && (self == Columns) == facts.is_inner() {
+        if !matches!(self, Across | Rows) && matches!(self, Columns | ColumnByColumn) == facts.is_inner() {
             return vec![];
         }
         match self {
@@ -102,12 +109,13 @@ impl Strategy {
             Transposed => transposed::candidates(facts, plain),
             SharedFolds => shared_folds::candidates(facts, plain),
             Columns => columns::candidates(facts, plain),
+            ColumnByColumn => column_by_column::candidates(facts, plain),
         }
     }
 
     /// Returns true if the lanes of a vector are elements of one slice.
     fn is_of_one_slice(self) -> bool {
-        matches!(self, Contiguous | Runs | SharedFolds)
+        matches!(self, Contiguous | Runs | SharedFolds | ColumnByColumn)
     }
 
     /// The cost of a schedule of this strategy, without the cost of the call.
@@ -122,6 +130,7 @@ impl Strategy {
             Transposed => transposed::cost(facts, schedule),
             SharedFolds => shared_folds::cost(facts, schedule),
             Columns => columns::cost(facts, schedule),
+            ColumnByColumn => column_by_column::cost(facts, schedule),
         };
         let later = later::visits(facts, schedule).into_iter().chain(positions::visit(facts, schedule));
         let reading_ns = cost.reading_ns + gather::ns(facts);
@@ -186,7 +195,7 @@ fn ahead(facts: &Facts, schedule: &Schedule) -> Option<u64> {
     let gains = match strategy {
         Contiguous | Runs => visits_again,
         Columns => columns::gain_by_asking(facts, schedule, visits_again),
-        Across | Rows | ShortSlices | Transposed | SharedFolds | SideBySide => false,
+        Across | Rows | ShortSlices | Transposed | SharedFolds | SideBySide | ColumnByColumn => false,
     };
     gains.then_some(far)
 }
@@ -277,6 +286,7 @@ fn line_loops(facts: &Facts, schedule: &Schedule) -> Option<f64> {
     let (side_by_side, in_loop) = match facts.is_inner() {
         true if facts.follows() => (1, facts.slice_bytes() / facts.tree.blocks()),
         true => return None,
+        false if Strategy::of(facts, schedule) == ColumnByColumn => return None,
         false => (columns::whole(facts, schedule)?, facts.input_bytes),
     };
     let loops = facts.slices as f64 * facts.tree.blocks() as f64 / side_by_side as f64;

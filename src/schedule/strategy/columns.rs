@@ -4,7 +4,7 @@ use super::super::cost::{Cost, lines_ns};
 use super::super::facts::{Facts, states_kept};
 use super::super::machine::{Level, Machine};
 use super::super::{Schedule, Transform};
-use super::{LANES, short_slices, tile_of, vector_bytes, vector_outputs};
+use super::{LANES, column_by_column, short_slices, tile_of, vector_bytes, vector_outputs};
 use crate::vectors::Vectors;
 
 /// Bytes of accumulators, in memory, of a tile whose loops are inside the steps: parts of the first-level and of the
@@ -170,7 +170,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
             + again_ns
             + far * lines_ns(facts, level, schedule.jam),
         computing_ns: empty * facts.vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops,
-        ending_ns: slices / whole as f64 * (ends_ns + finishing_ns),
+        ending_ns: slices / whole as f64 * (ends_ns + finishing_ns) + column_by_column::pieces_ns(facts),
         visiting_ns: visited / (machine.state_rate / visiting),
         ..Cost::default()
     }

@@ -25,6 +25,7 @@ pub const BUILT: &[Built] = &[
     ("pooling 3x3, overlapping", overlapping_pooling),
     ("standardise", standardise),
     ("accumulate into what is there", accumulate),
+    ("mean of points with weights", weighted_mean),
 ];
 
 fn softmax(r: &mut RegionBuilder) {
@@ -83,6 +84,14 @@ fn mean_absolute_deviation(r: &mut RegionBuilder) {
     let c = r.centered(x);
     let mean = r.reduce("mean", c.abs());
     r.output(mean);
+}
+
+fn weighted_mean(r: &mut RegionBuilder) {
+    let [x, w] = inputs(r, [("x", &[700, 3]), ("w", &[700, 1])]);
+    r.axes([0]);
+    let sum = r.reduce("sum", x * w.clone());
+    let weights = r.reduce("sum", w);
+    r.output(sum / weights);
 }
 
 fn dequantise(r: &mut RegionBuilder) {

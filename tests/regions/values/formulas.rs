@@ -16,6 +16,10 @@ fn dequantised(s: &Slice) -> Vec<Vec<f64>> {
     vec![vec![sum(s, |i| (s.of("q")[i] - s.of("zero")[i]) * s.of("scale")[i])]]
 }
 
+fn weighted(s: &Slice) -> Vec<Vec<f64>> {
+    vec![vec![sum(s, |i| s.of("x")[i] * s.of("w")[i]) / sum(s, |i| s.of("w")[i])]]
+}
+
 fn masked(s: &Slice) -> Vec<Vec<f64>> {
     let x: Vec<f64> = (0..s.len()).filter(|&i| s.of("mask")[i] != 0.0).map(|i| s.of("x")[i]).collect();
     let n = x.len() as f64;
@@ -114,5 +118,6 @@ pub const CASES: &[Case] = &[
         &[Within::Exact, FEW],
         pools,
     ),
+    case("mean of points with weights", &[("w", Draw::Positive(0.01))], ("[700,", "[N,"), &[FEW], weighted),
     case("accumulate into what is there", &[], ("100]", "N]"), &[FEW, FEW], accumulated),
 ];
