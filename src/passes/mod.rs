@@ -397,7 +397,7 @@ pub const ROLES: &[Role] = &[
         over: Over::Lane,
         means: "lanes of a step, which a fold combines",
         made_by: &["lower"],
-        asked_by: &["neighbours", "spread", "unroll"],
+        asked_by: &["neighbours", "spread", "stream", "unroll"],
     },
     Role {
         over: Over::Element,

@@ -38,8 +38,8 @@ const WALKED_BYTES: u64 = 64 << 10;
 /// A far line is asked for in each visit, so that memory is never idle: asking again costs an instruction.
 ///
 /// On Intel's cores ([`Vectors::intel`]) no line is far, and inputs that lie in memory are asked for where the schedule names
-/// no distance, too, by the loops that walk at least 64 KB of them without a gap: regions of 64 MB took 0.92 of their time in the
-/// geometric mean.
+/// no distance, too, by the loops that walk at least 64 KB of them without a gap: regions of 64 MB took 0.92 of their time
+/// that way in the geometric mean.
 ///
 /// An input that is no longer than the distance, such as weights, is walked again from its start: nothing is ahead.
 ///

@@ -48,28 +48,31 @@ use cranefold_ir::{
 /// }
 /// ```
 ///
+/// Where a block's lanes are walked directly around outputs that cross vectors, loops over its state walk the same rows, if
+/// registers hold them all: `for e4 in 0..4 parallel { for e5 in 0..12 parallel { a2[12*e4 + e5] = .. } }`.
+///
 /// Legal because `merge` means just this order for each element (see [`cranefold_ir::tree`]).
-pub fn stream(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
+pub fn stream(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
-    nest.body = in_body(body, &mut nest, &mut names);
+    nest.body = in_body(body, &mut nest, vectors, &mut names);
     nest
 }
 
-fn in_body(body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
+fn in_body(body: Vec<Stmt>, nest: &mut Nest, vectors: Vectors, names: &mut Names) -> Vec<Stmt> {
     let inner = |stmt| {
         let Stmt::For(l) = stmt else { return stmt };
-        Stmt::For(Loop { body: in_body(l.body, nest, names), ..l })
+        Stmt::For(Loop { body: in_body(l.body, nest, vectors, names), ..l })
     };
-    streamed(body.into_iter().map(inner).collect(), nest, names)
+    streamed(body.into_iter().map(inner).collect(), nest, vectors, names)
 }
 
 /// A body whose inner bodies are done. It may hold several merges, each of which merges the loops before it that use its
 /// state; a loop may have the blocks of several.
-fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
+fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, vectors: Vectors, names: &mut Names) -> Vec<Stmt> {
     let Some(at) = body.iter().position(|s| matches!(s, Stmt::Merge { .. })) else { return body };
     let Stmt::Merge { accs, def, blocks, elems } = body.remove(at) else { unreachable!("just found") };
-    let state = Streamed::new(&body, accs, nest.def(def).clone(), (blocks, elems), names);
+    let state = Streamed::new(&body, accs, nest.def(def).clone(), (blocks, elems), vectors, names);
     let rest = body.split_off(at);
     let mut out = vec![];
     let mut has_stacks = false;
@@ -93,7 +96,7 @@ fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt
     }
     out.extend(state.drain(nest, names));
     out.extend(rest);
-    streamed(out, nest, names)
+    streamed(out, nest, vectors, names)
 }
 
 /// One value of the state.
@@ -135,11 +138,38 @@ impl Outputs {
 /// A block just done.
 struct Done<'i> {
     number: Index,
+    rows: Rows,
     /// The start of the block's state among the blocks in flight.
     start: i64,
-    /// The block's first element on each level of the stack, and the number of its elements.
+    /// The block's first element on each level of the stack.
     first: &'i Index,
+}
+
+/// The elements of a state, and how many of them loops walk one behind the other.
+#[derive(Clone, Copy)]
+struct Rows {
     elems: u64,
+    of: u64,
+}
+
+impl Rows {
+    /// One row.
+    fn one(elems: u64) -> Rows {
+        Rows { elems, of: elems }
+    }
+
+    /// A loop over the elements by rows.
+    fn walk(self, names: &mut Names, body: impl FnOnce(Index, &mut Names) -> Vec<Stmt>) -> Stmt {
+        let element = names.loop_over(Over::Element);
+        if self.of == self.elems {
+            let body = body(Index::term(element, 1), names);
+            return Stmt::For(Loop::new(element, self.elems, LoopKind::Parallel, body));
+        }
+        let row = names.loop_over(Over::Element);
+        let body = body(Index::term(row, self.of as i64).plus(element, 1), names);
+        let inner = Stmt::For(Loop::new(element, self.of, LoopKind::Parallel, body));
+        Stmt::For(Loop::new(row, self.elems / self.of, LoopKind::Parallel, vec![inner]))
+    }
 }
 
 struct Streamed {
@@ -147,10 +177,18 @@ struct Streamed {
     def: Def,
     blocks: u64,
     elems: u64,
+    vectors: Vectors,
 }
 
 impl Streamed {
-    fn new(body: &[Stmt], accs: Vec<AccId>, def: Def, (blocks, elems): (u64, u64), names: &mut Names) -> Streamed {
+    fn new(
+        body: &[Stmt],
+        accs: Vec<AccId>,
+        def: Def,
+        (blocks, elems): (u64, u64),
+        vectors: Vectors,
+        names: &mut Names,
+    ) -> Streamed {
         let part = |all: AccId| {
             let declared = body.iter().find_map(|s| {
                 let Stmt::Acc { acc, dtype, init, .. } = s else { return None };
@@ -159,7 +197,48 @@ impl Streamed {
             let (dtype, init) = declared.expect("a merged accumulator is declared beside its merge");
             StreamedValue { all, block: names.acc(), stack: names.acc(), dtype, init }
         };
-        Streamed { values: accs.into_iter().map(part).collect(), def, blocks, elems }
+        Streamed { values: accs.into_iter().map(part).collect(), def, blocks, elems, vectors }
+    }
+
+    /// The rows by which a block's state is walked: those of loops over lanes directly around outputs, if they cross vectors
+    /// and registers hold all of them. Every loop walks these rows then, so that each has registers of its own: where others
+    /// walked vectors across them, all lay in memory.
+    fn rows(&self, body: &[Stmt], elems: u64) -> Rows {
+        let mut found = vec![];
+        body.iter().for_each(|s| {
+            s.visit(&mut |s| {
+                if let Stmt::For(l) = s {
+                    found.extend(self.row_of(l));
+                }
+            })
+        });
+        let vector_bytes = u64::from(self.vectors.bits / 8).max(1);
+        let bytes = |of: u64| self.values.iter().map(move |p| of * p.dtype.bytes());
+        let cross = |of: u64| bytes(of).any(|row| row % vector_bytes > 0 && vector_bytes % row > 0);
+        let fit = |of: u64| {
+            let registers: u64 = bytes(of).map(|row| row.div_ceil(vector_bytes)).sum();
+            elems / of * registers <= self.vectors.registers() * 3 / 4
+        };
+        match found.first() {
+            Some(&of) if self.vectors.are_wide() && found.iter().all(|other| *other == of) => {
+                let of_rows = elems.is_multiple_of(of) && cross(of) && fit(of);
+                if of_rows { Rows { elems, of } } else { Rows::one(elems) }
+            }
+            _ => Rows::one(elems),
+        }
+    }
+
+    /// The number of outputs in the rows that a loop over lanes walks, if they lie one behind the other in the state.
+    fn row_of(&self, l: &Loop) -> Option<u64> {
+        let [Stmt::For(inner)] = l.body.as_slice() else { return None };
+        let Extent::Const(outputs @ 2..) = inner.extent else { return None };
+        let is_elsewhere = |s: &Stmt| {
+            let Stmt::Set { acc, index, .. } = s else { return false };
+            let is_row = index.coefficient(l.var) == outputs as i64 && index.coefficient(inner.var) == 1;
+            self.values.iter().any(|p| p.all == *acc) && !is_row
+        };
+        let are_lanes = l.var.over == Over::Lane && inner.var.over == Over::Output;
+        (are_lanes && !inner.body.iter().any(is_elsewhere)).then_some(outputs)
     }
 
     /// Returns true if a body uses the state. The body of a joined integer sum does not.
@@ -198,6 +277,7 @@ impl Streamed {
 
     fn block(&self, body: Vec<Stmt>, around: &Outputs, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
         let inner = loops_over_blocks(&body);
+        let rows = self.rows(&body, self.elems / around.count);
         let in_flight: u64 = inner.iter().map(|&(_, extent)| extent).product();
         let mut place = None;
         let of_blocks = |var: LoopVar| var.over == Over::Block && inner.iter().all(|&(v, _)| v != var);
@@ -213,8 +293,8 @@ impl Streamed {
         let mut out: Vec<Stmt> = self.values.iter().map(|p| p.declare(p.block, in_flight * elems)).collect();
         out.extend(body);
         for b in 0..in_flight {
-            let done =
-                Done { number: number.clone().offset_by(b as i64), start: (b * elems) as i64, first: &first, elems };
+            let number = number.clone().offset_by(b as i64);
+            let done = Done { number, rows, start: (b * elems) as i64, first: &first };
             out.extend(self.push(done, nest, names));
         }
         // Each group of blocks declares its own names.
@@ -223,13 +303,13 @@ impl Streamed {
 
     /// Merges the state of a finished block with as many levels as its number carries, and stores the result.
     fn push(&self, done: Done, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
-        let Done { number, start, first, elems } = done;
+        let Done { number, rows, start, first } = done;
         let (carry, level) = (names.loop_over(Over::Level), names.loop_over(Over::Level));
         let on_level = |var| first.clone().plus(var, self.elems as i64);
-        let merge = self.merge((|p| p.block, start), on_level(level), elems, nest, names);
+        let merge = self.merge((|p| p.block, start), on_level(level), rows, nest, names);
         let merges = Loop { var: level, extent: Extent::Carry(carry), kind: LoopKind::Seq, body: vec![merge] };
         let stored = on_level(carry);
-        let copy = self.copy(elems, |p, e| (p.stack, stored.add(&e)), |p, e| (p.block, e.offset_by(start)), names);
+        let copy = self.copy(rows, |p, e| (p.stack, stored.add(&e)), |p, e| (p.block, e.offset_by(start)), names);
         vec![Stmt::Carry { var: carry, of: number }, Stmt::For(merges), copy]
     }
 
@@ -239,50 +319,50 @@ impl Streamed {
         for (n, level) in tree::levels(self.blocks).enumerate() {
             let start = Index::constant(i64::from(level) * self.elems as i64);
             out.push(match n {
-                0 => self.copy(self.elems, |p, e| (p.all, e), |p, e| (p.stack, start.add(&e)), names),
-                _ => self.merge((|p| p.all, 0), start, self.elems, nest, names),
+                0 => self.copy(Rows::one(self.elems), |p, e| (p.all, e), |p, e| (p.stack, start.add(&e)), names),
+                _ => self.merge((|p| p.all, 0), start, Rows::one(self.elems), nest, names),
             });
         }
         out
     }
 
-    /// `newer[start + e] = merge(stack[older + e], newer[start + e])` for `elems` elements.
+    /// `newer[start + e] = merge(stack[older + e], newer[start + e])` for the elements of rows.
     fn merge(
         &self,
         (newer, start): (impl Fn(&StreamedValue) -> AccId, i64),
         older: Index,
-        elems: u64,
+        rows: Rows,
         nest: &mut Nest,
         names: &mut Names,
     ) -> Stmt {
-        let element = names.loop_over(Over::Element);
-        let (on_stack, e) = (older.plus(element, 1), Index::term(element, 1).offset_by(start));
-        let older = self.values.iter().map(|p| Expr::Read(p.stack, p.dtype, on_stack.clone()));
-        let newest = self.values.iter().map(|p| Expr::Read(newer(p), p.dtype, e.clone()));
-        let args = older.chain(newest).collect();
-        let (mut body, values) = nest.apply(names, &self.def, args);
-        for (part, value) in self.values.iter().zip(values) {
-            body.push(Stmt::Set { acc: newer(part), index: e.clone(), value });
-        }
-        Stmt::For(Loop::new(element, elems, LoopKind::Parallel, body))
+        rows.walk(names, |element, names| {
+            let (on_stack, e) = (older.add(&element), element.offset_by(start));
+            let older = self.values.iter().map(|p| Expr::Read(p.stack, p.dtype, on_stack.clone()));
+            let newest = self.values.iter().map(|p| Expr::Read(newer(p), p.dtype, e.clone()));
+            let args = older.chain(newest).collect();
+            let (mut body, values) = nest.apply(names, &self.def, args);
+            for (part, value) in self.values.iter().zip(values) {
+                body.push(Stmt::Set { acc: newer(part), index: e.clone(), value });
+            }
+            body
+        })
     }
 
-    /// `to[e] = from[e]` for `elems` elements.
+    /// `to[e] = from[e]` for the elements of rows.
     fn copy(
         &self,
-        elems: u64,
+        rows: Rows,
         to: impl Fn(&StreamedValue, Index) -> (AccId, Index),
         from: impl Fn(&StreamedValue, Index) -> (AccId, Index),
         names: &mut Names,
     ) -> Stmt {
-        let var: LoopVar = names.loop_over(Over::Element);
-        let e = Index::term(var, 1);
-        let set = |p: &StreamedValue| {
-            let ((acc, index), (source, at)) = (to(p, e.clone()), from(p, e.clone()));
-            Stmt::Set { acc, index, value: Expr::Read(source, p.dtype, at) }
-        };
-        let body = self.values.iter().map(set).collect();
-        Stmt::For(Loop::new(var, elems, LoopKind::Parallel, body))
+        rows.walk(names, |e, _| {
+            let set = |p: &StreamedValue| {
+                let ((acc, index), (source, at)) = (to(p, e.clone()), from(p, e.clone()));
+                Stmt::Set { acc, index, value: Expr::Read(source, p.dtype, at) }
+            };
+            self.values.iter().map(set).collect()
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Few columns beside an input with one element for each of their rows: a vector takes several elements of one column.
 //!
-//! The weights of rows do not walk memory as rows of a few columns do, so that these are taken piece by piece, a piece for
-//! each row, and neighbouring pieces of the states share vectors. Column by column, every vector is loaded by a transpose.
+//! The weights of rows do not walk memory as rows of a few columns do, so that these are not joined: each takes a vector of
+//! its own. Column by column, vectors are full, and loaded by transposes.
 
 use super::super::cost::Cost;
 use super::super::facts::{Facts, OutputLoop};
@@ -13,13 +13,17 @@ use crate::vectors::Vectors;
 /// rows of 12 took 76 us column by column, of 43,690 rows of 3 24 us.
 const TRANSPOSE_NS: f64 = 1.8;
 
-/// Time in ns of a row of columns that divide a vector, taken by itself, and of one that crosses vectors, whose parts are
-/// stored before the next row reads them across: the same sums took 181 and 855 us that way.
-const PIECE_NS: [f64; 2] = [1.5, 10.0];
+/// Time in ns of a row that is taken by itself: if columns divide a vector, if registers hold the states of each row, and
+/// else, where parts of vectors are stored before the next row reads them across.
+const ROW_NS: [f64; 3] = [1.5, 2.0, 10.0];
 
-/// The most columns of integers, and of values of more than four bytes: states of more columns often stay in registers,
-/// piece by piece. `sum(x * w)` of i32 took 25 us that way in rows of 7, and 62 column by column; in rows of 6 73 and 24.
-const FEW_WIDE: u64 = 6;
+/// The most columns of integers whose states lie in memory, though registers would hold them: those of four bytes, and of
+/// eight. The states of all their blocks are one, and folding it crosses rows. `sum(x * w)` of i32[21845,6] took 93 us row by
+/// row and 31 column by column, of i32[18724,7] 18 and 46.
+const FEW_INTEGERS: [u64; 2] = [5, 6];
+
+/// The share of the registers that states may take.
+const STATES: f64 = 0.75;
 
 /// The inputs of columns beside those of rows.
 struct Inputs {
@@ -41,9 +45,7 @@ impl Inputs {
             || problem.inputs.iter().zip(strides()).filter(|(input, _)| input.mapped).map(|(_, strides)| strides);
         let has_rows = mapped().any(|(&across, &along)| across == 0 && along != 0);
         let of_elements = mapped().filter(|(across, _)| **across != 0).count() as u64;
-        let are_floats = problem.inputs.iter().any(|input| input.mapped && input.operand.dtype.is_float());
-        let most = if are_floats && facts.value_bytes <= 4 { LANES - 1 } else { FEW_WIDE };
-        (has_rows && columns <= most && !problem.takes_position).then_some(Inputs { columns, of_elements })
+        (has_rows && columns < LANES && !problem.takes_position).then_some(Inputs { columns, of_elements })
     }
 }
 
@@ -70,10 +72,21 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     }
 }
 
-/// The time to take rows piece by piece.
-pub(super) fn pieces_ns(facts: &Facts) -> f64 {
+/// The time to take rows one by one, if weights of rows keep them from being joined.
+pub(super) fn rows_ns(facts: &Facts, schedule: &Schedule) -> f64 {
     let Some(Inputs { columns, .. }) = Inputs::of(facts) else { return 0.0 };
-    elements(facts) / columns as f64 * PIECE_NS[usize::from(!LANES.is_multiple_of(columns))]
+    let of_row = (columns as f64 * facts.value_bytes as f64 / vector_bytes(schedule)).ceil() * facts.values();
+    let registers = Vectors::WIDEST.at_most(schedule.width).registers() as f64;
+    let of_floats = facts.problem.inputs.iter().any(|input| input.mapped && input.operand.dtype.is_float());
+    let are_walked_alike = of_floats || columns > FEW_INTEGERS[usize::from(facts.value_bytes > 4)];
+    let fit = facts.problem.walks.len() == 1 && facts.tree.lanes_present() as f64 * of_row <= STATES * registers;
+    let [dividing, fitting, crossing] = ROW_NS;
+    let row_ns = match (LANES.is_multiple_of(columns), fit && are_walked_alike) {
+        (true, _) => dividing,
+        (false, true) => fitting,
+        (false, false) => crossing,
+    };
+    elements(facts) / columns as f64 * row_ns
 }
 
 /// The number of elements of all slices.

@@ -170,7 +170,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
             + again_ns
             + far * lines_ns(facts, level, schedule.jam),
         computing_ns: empty * facts.vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops,
-        ending_ns: slices / whole as f64 * (ends_ns + finishing_ns) + column_by_column::pieces_ns(facts),
+        ending_ns: slices / whole as f64 * (ends_ns + finishing_ns) + column_by_column::rows_ns(facts, schedule),
         visiting_ns: visited / (machine.state_rate / visiting),
         ..Cost::default()
     }
