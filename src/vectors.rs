@@ -75,6 +75,11 @@ impl Vectors {
         }
     }
 
+    /// The registers that states of rows may take, three quarters: the others are for elements and constants.
+    pub(crate) fn state_registers(self) -> u64 {
+        self.registers() * 3 / 4
+    }
+
     /// Returns true if the generator of wide vectors makes them, in wide functions.
     pub(crate) fn are_wide(self) -> bool {
         matches!(self.set(), Set::Avx2 | Set::Avx512)

@@ -217,7 +217,7 @@ impl Streamed {
         let cross = |of: u64| bytes(of).any(|row| row % vector_bytes > 0 && vector_bytes % row > 0);
         let fit = |of: u64| {
             let registers: u64 = bytes(of).map(|row| row.div_ceil(vector_bytes)).sum();
-            elems / of * registers <= self.vectors.registers() * 3 / 4
+            elems / of * registers <= self.vectors.state_registers()
         };
         match found.first() {
             Some(&of) if self.vectors.are_wide() && found.iter().all(|other| *other == of) => {

@@ -22,9 +22,6 @@ const ROW_NS: [f64; 3] = [1.5, 2.0, 10.0];
 /// row and 31 column by column, of i32[18724,7] 18 and 46.
 const FEW_INTEGERS: [u64; 2] = [5, 6];
 
-/// The share of the registers that states may take.
-const STATES: f64 = 0.75;
-
 /// The inputs of columns beside those of rows.
 struct Inputs {
     /// The number of columns.
@@ -76,10 +73,10 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
 pub(super) fn rows_ns(facts: &Facts, schedule: &Schedule) -> f64 {
     let Some(Inputs { columns, .. }) = Inputs::of(facts) else { return 0.0 };
     let of_row = (columns as f64 * facts.value_bytes as f64 / vector_bytes(schedule)).ceil() * facts.values();
-    let registers = Vectors::WIDEST.at_most(schedule.width).registers() as f64;
+    let registers = Vectors::WIDEST.at_most(schedule.width).state_registers() as f64;
     let of_floats = facts.problem.inputs.iter().any(|input| input.mapped && input.operand.dtype.is_float());
     let are_walked_alike = of_floats || columns > FEW_INTEGERS[usize::from(facts.value_bytes > 4)];
-    let fit = facts.problem.walks.len() == 1 && facts.tree.lanes_present() as f64 * of_row <= STATES * registers;
+    let fit = facts.problem.walks.len() == 1 && facts.tree.lanes_present() as f64 * of_row <= registers;
     let [dividing, fitting, crossing] = ROW_NS;
     let row_ns = match (LANES.is_multiple_of(columns), fit && are_walked_alike) {
         (true, _) => dividing,
