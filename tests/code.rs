@@ -180,6 +180,22 @@ fn constants_are_loaded_before_each_loop() {
     assert!(asm.matches("; for k").count() == 2 && !masks.is_empty() && masks.iter().all(|&depth| depth == 0), "{asm}");
 }
 
+/// Values of a few slices are spread over rows in registers, a permutation for each vector, and no memory is read but the
+/// input and constants.
+#[test]
+fn values_are_spread_in_registers() {
+    let compiler = compiler();
+    for (spec, width) in [
+        ("l2_normalize f32[300,16,3] axes=[1]", 512),
+        ("l2_normalize f32[300,16,2] axes=[1]", 512),
+        ("l2_normalize f64[300,16,3] axes=[1]", 512),
+    ] {
+        let asm = kernel(&compiler, spec, width).dump("asm").expect("the assembly");
+        assert!(asm.contains("vperm"), "{spec}, {width} bits\n{asm}");
+        assert!(!asm.contains("[rsi"), "{spec}, {width} bits: scratch memory\n{asm}");
+    }
+}
+
 /// In a loop over steps the maxima of one accumulator look for NaN once in two elements and put it in once; and their values
 /// stay in registers, of rows and of columns.
 #[test]

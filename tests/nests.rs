@@ -38,6 +38,7 @@ const SPECS: &[&str] = &[
     "softmax bf16[23,2,6,2] axes=[1,3]",
     "max i8[60,3,4] axes=[1]",
     "var f64[9,16,5] axes=[1]",
+    "softmax f32[9,16,3] axes=[1]",
 ];
 
 fn compiler() -> Compiler {
@@ -288,6 +289,43 @@ fn rows_are_loaded_and_stored_in_runs() {
         ] {
             let nest = text(dtype, zero, over, columns);
             is_made(&compiler, &format!("{dtype} over {over:?} at {columns}"), &nest);
+        }
+    }
+}
+
+/// The same lanes, one run behind the other in an accumulator, are permuted in registers: of any number of lanes, from any
+/// element on, read in vectors that begin and end elsewhere, partly set by something else, and from memory.
+#[test]
+fn copies_of_lanes_are_made() {
+    let compiler = compiler();
+    for (dtype, zero) in [("f32", "0.5"), ("f64", "7.0"), ("i32", "-3"), ("u64", "9"), ("i16", "5")] {
+        for (lanes, runs, start) in (1..=9).flat_map(|lanes| [(lanes, 2, 0), (lanes, 5, 1), (lanes, 16, 3)]) {
+            let pieces: String = (0..runs)
+                .map(|run| format!("for e0 in 0..{lanes} lanes {{ a1[e0 + {}] = a0[e0 + 1] }}\n", start + run * lanes))
+                .collect();
+            let loaded = pieces.replace("a1[", "a2[").replace("a0[e0 + 1]", "x0[e0 + 40]");
+            let bytes = if dtype.ends_with("64") { 8 } else { 4 };
+            for vector in [32 / bytes, 64 / bytes] {
+                let read = |acc: &str, out: &str| -> String {
+                    let one = |at| format!("for e0 in 0..{vector} lanes {{ {out}[e0 + {at}] = {acc}[e0 + {at}] }}\n");
+                    (0..160).step_by(vector).map(one).collect()
+                };
+                let text = format!(
+                    "nest \"\" {{ in x0: {dtype}[64] out x1: {dtype}[160] out x2: {dtype}[160]
+                    wide {{
+                      acc a0: {dtype}[{}] = {zero}
+                      for e0 in 0..{lanes} lanes {{ a0[e0 + 1] = x0[e0 + 3] }}
+                      acc a1: {dtype}[160] = {zero}
+                      {pieces}{}
+                      acc a2: {dtype}[160] = {zero}
+                      {loaded}{}
+                    }} }}",
+                    lanes + 1,
+                    read("a1", "x1"),
+                    read("a2", "x2")
+                );
+                is_made(&compiler, &format!("{runs} copies of {lanes} lanes of {dtype} by {vector}"), &text);
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::Refused;
 use super::address::{Access, Base};
 use super::emit::{Emit, RegisterElements};
-use super::storage::{Cell, CellLanes, cell_of, is_dead};
+use super::storage::{Cell, CellLanes, Copies, cell_of, is_dead};
 use super::walk::Walk;
 use cranefold_ir::{AccId, DType, Expr, Index, LoopVar, Scalar};
 
@@ -145,6 +145,38 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         self.start_cells_where(out, |&key| key == (acc, cell));
         let value = self.expr(out, value, None, None)?;
         out.write_part(register, part, written, value)
+    }
+
+    /// Sets each register that copies reach to a permutation of their lanes.
+    pub(super) fn set_copies(&mut self, out: &mut E, copies: &Copies<'a>) -> Result<(), Refused> {
+        let Copies { acc, elements, value, .. } = *copies;
+        self.halves.retain(|h| h.acc != acc);
+        let value = self.expr(out, value, None, None)?;
+        let value = out.kept(self, value);
+        let dtype = self.types[&acc];
+        let vector_lanes = u64::from(out.vectors().bits / 8) / dtype.bytes();
+        let reached = |cell: &&Cell| cell.start < elements.end() && elements.start < cell.end();
+        let mut last: Option<(Vec<u64>, E::Value)> = None;
+        for cell in self.storage.cells[&acc].iter().filter(reached).copied() {
+            let (start, end) = (cell.start.max(elements.start), cell.end().min(elements.end()));
+            let order: Vec<u64> = copies.lanes_from(start).take(vector_lanes as usize).collect();
+            let known = last.take().filter(|(known, _)| *known == order);
+            let (order, permuted) = known.unwrap_or_else(|| {
+                let permuted = out.permuted(value, &order);
+                (order, permuted)
+            });
+            last = Some((order, permuted));
+            let part = RegisterElements { dtype, cell, at: start - cell.start, lanes: Some(end - start) };
+            let register = self.register(acc, &part)?;
+            if (cell.start, cell.end()) == (start, end) {
+                self.forget_initial((acc, cell));
+                out.write(register, part, permuted)?;
+            } else {
+                self.start_cells_where(out, |&key| key == (acc, cell));
+                out.write_part(register, part, end - start, permuted)?;
+            }
+        }
+        Ok(())
     }
 
     /// Moves elements of an accumulator in registers down by a variable's number, the first ones behind the last.

@@ -10,7 +10,7 @@ use super::Refused;
 use super::accumulators::Halves;
 use super::address::{Base, Pointers};
 use super::emit::{Emit, Handles};
-use super::storage::{Cell, Storage, Vector, set_before_read};
+use super::storage::{Cell, Copies, Storage, Vector, set_before_read};
 use cranefold_ir::{AccId, DType, Extent, Index, Loop, LoopVar, Nest, Scalar, Stmt, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -80,10 +80,16 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
 
     /// The statements of a body.
     pub fn body(&mut self, out: &mut E, body: &'a [Stmt]) -> Result<(), Refused> {
-        for (n, stmt) in body.iter().enumerate() {
-            let rest = &body[n + 1..];
+        let mut after = body;
+        while let Some((stmt, mut rest)) = after.split_first() {
+            let copies = self.copies(out, after);
+            if let Some(copies) = &copies {
+                rest = &after[copies.statements..];
+            }
+            after = rest;
             self.rest.push(rest);
             match stmt {
+                _ if let Some(copies) = copies => self.copy(out, &copies)?,
                 // The count of trailing ones of an index.
                 Stmt::Carry { var, of } => {
                     let number = self.index_value(out, of);
@@ -159,6 +165,23 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
     fn bind(&mut self, out: &mut E, var: Var, value: E::Value) {
         let value = out.kept(self, value);
         self.values.insert(var, value);
+    }
+
+    /// The copies with which a body begins, if registers hold the accumulator.
+    fn copies(&self, out: &E, body: &'a [Stmt]) -> Option<Copies<'a>> {
+        let copies = Copies::first_of(body)?;
+        let in_registers = self.storage.cells.contains_key(&copies.acc);
+        (in_registers && copies.are_permutations(self.types[&copies.acc], out.vectors())).then_some(copies)
+    }
+
+    fn copy(&mut self, out: &mut E, copies: &Copies<'a>) -> Result<(), Refused> {
+        self.vector = out.begin_lanes(self, copies.vector, &[])?;
+        self.lanes_written = copies.vector.lanes;
+        let done = self.set_copies(out, copies);
+        self.vector = None;
+        self.halves.clear();
+        out.end_lanes();
+        done
     }
 
     fn lanes(&mut self, out: &mut E, vector: Vector, body: &'a [Stmt]) -> Result<(), Refused> {

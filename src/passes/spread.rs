@@ -24,8 +24,10 @@ const MANY: u64 = 64;
 /// The most lanes that are walked one by one: more would be so many registers.
 const FEW_LANES: u64 = 8;
 
-/// The operations that values cost which are stored in pieces and read across them: mean and variance of f32[2000,4,5] by
-/// columns took 53 us with them, 13 without.
+/// The operations that values cost which are permuted in registers, beside one for each vector.
+const PERMUTED: u64 = 10;
+
+/// The operations that values cost which are stored in pieces and read across them, beside one for each piece.
 const LATE: u64 = 30;
 
 /// The positions of a row: rows of f32 end with a full vector, whatever the number of slices.
@@ -46,9 +48,9 @@ const POSITIONS: u64 = 16;
 /// }
 /// ```
 ///
-/// A loop that writes positions is split first, so that sixteen positions of all slices are a row. So is a loop over outputs
-/// that are computed of inputs alone: sixteen pixels of three channels are a row. Rows that directly follow a loop over
-/// steps, the steps that are left, share what is spread for it:
+/// A loop that writes positions is split first, so that sixteen positions of all slices are a row, or fewer where that pays.
+/// So is a loop over outputs that are computed of inputs alone: sixteen pixels of three channels are a row. Rows that
+/// directly follow a loop over steps, the steps that are left, share what is spread for it:
 ///
 /// ```text
 /// for l5 in 0..4 parallel { for i0 in 0..3 parallel { a1[3*l5 + i0] = add(a1[3*l5 + i0], sub(x0[3*l5 + i0 + 3072], a0[i0])) } }
@@ -72,7 +74,9 @@ fn in_body(body: Vec<Stmt>, nest: &Nest, names: &mut Names) -> Vec<Stmt> {
     let mut rest = body.into_iter().peekable();
     while let Some(stmt) = rest.next() {
         match stmt {
-            Stmt::For(l) if l.var.over == Over::Step || is_row_of_lanes(&l) && pays_alone(&l, nest) => {
+            Stmt::For(l)
+                if l.var.over == Over::Step || is_row_of_lanes(&l) && (has_many_lanes(&l) || pays_alone(&l, nest)) =>
+            {
                 let mut loops = vec![l];
                 while let Some(Stmt::For(l)) = rest.next_if(|s| matches!(s, Stmt::For(l) if is_row_of_lanes(l))) {
                     loops.push(l);
@@ -150,6 +154,9 @@ impl<'n> Rows<'n> {
                 });
                 vec![Stmt::For(Loop { body: body.collect(), ..l })]
             }
+            [Stmt::For(_)] if is_row(&l) && extent <= POSITIONS && pays_alone(&l, self.nest) => {
+                vec![Stmt::For(self.row(l))]
+            }
             [Stmt::For(_)] if is_row(&l) && extent > POSITIONS => {
                 let (rows, rest) = (extent / POSITIONS, extent % POSITIONS);
                 let (var, outer) = (l.var, self.names.loop_over(l.var.over));
@@ -161,7 +168,7 @@ impl<'n> Rows<'n> {
                     let start = (rows * POSITIONS) as i64;
                     let body = substitute(l.body, var, &Index::term(var, 1).offset_by(start));
                     let body = renamed(body, self.names);
-                    out.push(Stmt::For(Loop::new(var, rest, LoopKind::Parallel, body)));
+                    out.push(Stmt::For(self.row(Loop::new(var, rest, LoopKind::Parallel, body))));
                 }
                 out
             }
@@ -213,15 +220,22 @@ fn is_row_of_lanes(l: &Loop) -> bool {
     l.var.over == Over::Lane && lanes > 1 && is_row(l) && walks_on
 }
 
-/// Returns true if spreading values for one row costs less than to walk its lanes one by one, each in vectors of its own:
-/// values that are stored in pieces and read across them come late. Pieces of which several fill a vector stay in registers.
+/// Returns true if spreading values for one row costs less than to walk its lanes or positions one by one, each in vectors
+/// of its own. Values that registers permute cost least: those of fewer outputs than a vector has lanes, and least of all
+/// where several of them fill one. Others are stored in pieces and read across them, and come late.
 fn pays_alone(l: &Loop, nest: &Nest) -> bool {
     let [Stmt::For(inner)] = l.body.as_slice() else { return false };
-    let (Extent::Const(lanes), Extent::Const(outputs)) = (l.extent, inner.extent) else { return false };
+    let (Extent::Const(rows), Extent::Const(outputs)) = (l.extent, inner.extent) else { return false };
     let vector = VECTOR_BYTES / bytes_written(&inner.body);
-    let alone = lanes * outputs.div_ceil(vector) - (lanes * outputs).div_ceil(vector);
-    let pays = alone * Work::new(&nest.defs, one_each).body(&inner.body) > lanes + LATE;
-    vector.is_multiple_of(outputs) || lanes > FEW_LANES || pays
+    let (apart, joined) = (rows * outputs.div_ceil(vector), (rows * outputs).div_ceil(vector));
+    let spread = if outputs < vector { joined + PERMUTED } else { apart + LATE };
+    let saved = (apart - joined) * Work::new(&nest.defs, one_each).body(&inner.body);
+    vector.is_multiple_of(outputs) || saved > spread
+}
+
+/// Returns true for a row of more lanes than are walked one by one.
+fn has_many_lanes(l: &Loop) -> bool {
+    matches!(l.extent, Extent::Const(lanes) if lanes > FEW_LANES)
 }
 
 /// The bytes of the widest values that a body writes.

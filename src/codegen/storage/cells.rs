@@ -6,9 +6,12 @@
 //! Accumulators live in memory if they have other indices, other accesses that overlap without nesting, more cells than
 //! [`MOST_CELLS`], or selections, and if a wide function shares them with the code around it.
 //!
+//! Where several [`Copies`] of the same lanes follow one another, the cells are those of the other accesses.
+//!
 //! The lanes of two loops are one run if the outer loop moves by the lanes of the inner one; if it moves by twice as
 //! many, they are halves of two adjacent runs.
 
+use super::Copies;
 use crate::transposes::MOST_COLUMNS;
 use crate::vectors::Vectors;
 use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Stmt};
@@ -45,7 +48,7 @@ struct Run {
 
 /// The cells of each accumulator that lives in registers, and the accumulators of which reads join two.
 pub fn cells(nest: &Nest, vectors: Vectors) -> (FxHashMap<AccId, Vec<Cell>>, FxHashSet<AccId>) {
-    let mut accesses = Accesses::default();
+    let mut accesses = Accesses::of(vectors);
     accesses.body(&nest.body, None);
     let mut joining = FxHashSet::default();
     let in_registers = |(acc, runs): (AccId, BTreeMap<u64, Run>)| {
@@ -163,8 +166,8 @@ impl Vector {
 /// The number of the code around wide functions.
 const OUTSIDE: u32 = 0;
 
-#[derive(Default)]
 struct Accesses {
+    vectors: Vectors,
     runs: FxHashMap<AccId, BTreeMap<u64, Run>>,
     dynamic: FxHashSet<AccId>,
     /// The elements that a store of runs takes, of each accumulator that has one.
@@ -176,14 +179,30 @@ struct Accesses {
 }
 
 impl Accesses {
+    fn of(vectors: Vectors) -> Accesses {
+        Accesses {
+            vectors,
+            runs: FxHashMap::default(),
+            dynamic: FxHashSet::default(),
+            stored: FxHashMap::default(),
+            declared: FxHashMap::default(),
+            wide_functions: 0,
+            wide_function: OUTSIDE,
+        }
+    }
+
     fn body(&mut self, body: &[Stmt], lane: Option<Vector>) {
-        for stmt in body {
+        let mut rest = body;
+        while let Some((stmt, after)) = rest.split_first() {
+            if let Some(copies) = self.copies(rest) {
+                // The registers are those that other statements read or write.
+                self.reads(copies.value, Some(copies.vector));
+                rest = &rest[copies.statements..];
+                continue;
+            }
+            rest = after;
             for e in stmt.exprs() {
-                e.visit(&mut |e| {
-                    if let Expr::Read(acc, _, index) = e {
-                        self.access(*acc, index, lane, Way::Read);
-                    }
-                });
+                self.reads(e, lane);
             }
             match stmt {
                 Stmt::Acc { acc, dtype, .. } => {
@@ -218,6 +237,22 @@ impl Accesses {
                 _ => {}
             }
         }
+    }
+
+    /// The copies with which a body begins, if a register of the accumulator may be a permutation of their lanes.
+    fn copies<'a>(&self, body: &'a [Stmt]) -> Option<Copies<'a>> {
+        let copies = Copies::first_of(body)?;
+        let (function, dtype) = *self.declared.get(&copies.acc)?;
+        let is_own = function != OUTSIDE && function == self.wide_function;
+        (is_own && copies.are_permutations(dtype, self.vectors)).then_some(copies)
+    }
+
+    fn reads(&mut self, e: &Expr, lane: Option<Vector>) {
+        e.visit(&mut |e| {
+            if let Expr::Read(acc, _, index) = e {
+                self.access(*acc, index, lane, Way::Read);
+            }
+        });
     }
 
     fn access(&mut self, acc: AccId, index: &Index, lane: Option<Vector>, way: Way) {

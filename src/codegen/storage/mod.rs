@@ -3,6 +3,7 @@
 //! A wide function and the code around it use the same places.
 
 mod cells;
+mod copies;
 mod dead;
 mod frame;
 mod initial;
@@ -11,6 +12,7 @@ mod scratch;
 use crate::vectors::Vectors;
 use cells::cells;
 pub use cells::{Cell, CellLanes, Edge, Vector, cell_of};
+pub use copies::Copies;
 use cranefold_ir::{AccId, Nest};
 pub use dead::is_dead;
 pub use frame::Frame;
