@@ -184,6 +184,15 @@ fn choices_follow_the_widths_and_places_of_values() {
         ("max i8[20,40,200] axes=[0,2]", "width=512 jam=1 in_flight=1 align=64"),
         ("max bf16[500,16,9] axes=[0,2]", "width=512 tile=i0:16@lanes jam=1 in_flight=1"),
         ("max bf16[7990,56,9] axes=[0,2]", "width=512 form=direct tile=i0:56@lanes jam=1 in_flight=1"),
+        // Groups of a few channels in each pixel, in rows of several images; of more, beside one another in each image.
+        ("var f32[40,49,4,4] axes=[1,3]", "width=512 tile=i0:4@rows jam=1 in_flight=1"),
+        ("var f32[40,49,4,8] axes=[1,3]", "width=512 tile=i1:4@lanes jam=1 in_flight=1"),
+        (
+            "region x:f32[42,16,8,3], y:f32[42,16,8,3] axes=[1,3] { sum(x * y) / (l2(x) * l2(y)) }",
+            "width=512 tile=i0:2@rows jam=1 in_flight=1",
+        ),
+        // Windows whose lanes do not halve.
+        ("mean f32[8,16,4,7,4,7] axes=[3,5]", "width=512 jam=1 in_flight=1"),
         // Columns that are visited twice, of most of the last cache, of less, and of one line.
         ("argmax f32[1193,16,196] axes=[1]", "width=512 form=direct tile=i1:112 jam=1 in_flight=1 prefetch=32768"),
         ("argmax f32[600,16,196] axes=[1]", "width=512 form=direct tile=i1:112 jam=1 in_flight=1"),

@@ -21,6 +21,11 @@ const MOST_WRITTEN: u64 = 8;
 /// Operations that choose the elements of a vector, for each vector from which they come.
 const CHOOSING: f64 = 1.5;
 
+/// The elements from an output to the next beyond which bringing them into order takes so many times as long: rows of groups
+/// of five and more took two to four times as long as of four, beside what their distance explains.
+const FAR_ELEMENTS: f64 = 4.0;
+const FAR: f64 = 3.0;
+
 /// The most registers of a tile's states: in memory, every step would read and write them.
 const MOST_STATES: u64 = 24;
 
@@ -80,7 +85,8 @@ fn ordering(facts: &Facts, schedule: &Schedule) -> f64 {
     let in_vector = lanes(facts, schedule) as f64 / outputs.extent as f64;
     let read = vector_bytes(schedule) / facts.element_bytes as f64;
     let from = in_vector.min(in_vector * rows_apart / apart / read).max(1.0);
-    apart.log2() + CHOOSING * from
+    let far = if apart > FAR_ELEMENTS { FAR } else { 1.0 };
+    far * (apart.log2() + CHOOSING * from)
 }
 
 /// The cost: outputs fill vectors but for the end of a tile, and each is brought into order.

@@ -76,8 +76,13 @@ fn writes_rows_past_caches(facts: &Facts, schedule: &Schedule) -> bool {
     rows.is_some_and(|row_bytes| positions::write_past_caches(facts, schedule.width, row_bytes))
 }
 
-/// The folds of single slices that take as long as the fold of a row: those of 8 slices and of 32 took 150 to 200 ns.
-const FOLDS_OF_ROW: f64 = 12.0;
+/// Time in ns to fold a vector of the states of a row: rows of two vectors took 8 to 12, of sixteen 65.
+const FOLD_NS: f64 = 6.0;
+
+/// The same where lanes do not halve to whole vectors, or to parts of one that halve again, and of a row at least: rows of two
+/// to six slices of five and seven lanes took 90 to 100, of 79 slices of 25 more than 2,000.
+const ODD_FOLD_NS: f64 = 12.0;
+const LEAST_ODD_FOLD_NS: f64 = 84.0;
 
 /// The share of the time to visit states in memory that other operations do not hide.
 const VISITED_SHARE: f64 = 0.25;
@@ -91,7 +96,7 @@ pub(super) fn parts(facts: &Facts, schedule: &Schedule, level: Level) -> f64 {
 }
 
 /// The cost: rows are read in order, again from the cache that holds a block of them, and the slices of a row fold
-/// together. States that do not stay in registers are visited at each step.
+/// together. The steps of a row wait for one another. States that do not stay in registers are visited at each step.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let machine = &facts.machine;
     let by = contiguous::outputs_of(facts, schedule).by;
@@ -102,12 +107,20 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
         false => 0.0,
     };
     let rows = (facts.slices as f64 / by as f64).ceil();
-    let folds = rows * if facts.waits { facts.tree.blocks() as f64 * facts.phases as f64 } else { 1.0 };
+    let (blocks, vector) = (facts.tree.blocks() as f64, vector_bytes(schedule));
+    let vectors = ((by * facts.phase_bytes) as f64 / vector).ceil();
+    let fold_ns = match (by * facts.tree.lanes_present()).is_power_of_two() {
+        true => FOLD_NS * vectors,
+        false => (ODD_FOLD_NS * vectors).max(LEAST_ODD_FOLD_NS),
+    };
+    let fold_ns = if facts.waits { blocks * facts.phases as f64 * (machine.wait_ns + fold_ns) } else { fold_ns };
+    let steps = rows * facts.problem.count.div_ceil(facts.tree.lanes_present().max(1)) as f64;
+    let operations_ns = facts.vectors(vector) * facts.operations as f64 / machine.vector_ops;
     Cost {
         reading_ns: machine.read_ns(facts.bytes) * parts(facts, schedule, machine.level(facts.bytes)) + again,
-        computing_ns: facts.vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops,
+        computing_ns: operations_ns.max(steps * facts.chain * machine.latency_ns),
         visiting_ns: visited / machine.state_rate,
-        ending_ns: folds * FOLDS_OF_ROW * machine.wait_ns,
+        ending_ns: rows * fold_ns,
         ..Cost::default()
     }
 }
