@@ -79,10 +79,10 @@ fn writes_rows_past_caches(facts: &Facts, schedule: &Schedule) -> bool {
 /// Time in ns to fold a vector of the states of a row: rows of two vectors took 8 to 12, of sixteen 65.
 const FOLD_NS: f64 = 6.0;
 
-/// The same where lanes do not halve to whole vectors, or to parts of one that halve again, and of a row at least: rows of two
-/// to six slices of five and seven lanes took 90 to 100, of 79 slices of 25 more than 2,000.
-const ODD_FOLD_NS: f64 = 12.0;
-const LEAST_ODD_FOLD_NS: f64 = 84.0;
+/// The same where lanes do not halve to whole vectors, or to parts of one that halve again, and the time of any such row
+/// besides: rows of two to six slices of five and seven lanes took 90 to 100, of 256 slices of 25 bytes 1,000.
+const ODD_FOLD_NS: f64 = 8.0;
+const ODD_ROW_NS: f64 = 84.0;
 
 /// The share of the time to visit states in memory that other operations do not hide.
 const VISITED_SHARE: f64 = 0.25;
@@ -111,7 +111,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let vectors = ((by * facts.phase_bytes) as f64 / vector).ceil();
     let fold_ns = match (by * facts.tree.lanes_present()).is_power_of_two() {
         true => FOLD_NS * vectors,
-        false => (ODD_FOLD_NS * vectors).max(LEAST_ODD_FOLD_NS),
+        false => ODD_ROW_NS + ODD_FOLD_NS * vectors,
     };
     let fold_ns = if facts.waits { blocks * facts.phases as f64 * (machine.wait_ns + fold_ns) } else { fold_ns };
     let steps = rows * facts.problem.count.div_ceil(facts.tree.lanes_present().max(1)) as f64;
