@@ -172,6 +172,15 @@ fn choices_follow_the_widths_and_places_of_values() {
         ("max bf16[3000,4,4] axes=[1]", "width=512 form=direct tile=i0:8@rows jam=1 in_flight=1"),
         ("max i8[3000,5,4] axes=[1]", "width=512 tile=i0:16@rows jam=1 in_flight=1"),
         ("sum f32[1168,7,2] axes=[1]", "width=512 tile=i0:16@across jam=1 in_flight=1"),
+        // Written by their results: in rows, and by columns that are visited twice.
+        (
+            "region x:f32[606,9,3] axes=[1] { m, s = sum_exp(x); x - m - log(s) }",
+            "width=512 tile=i0:5@rows jam=1 in_flight=1",
+        ),
+        (
+            "region x:f32[682,4,6], y:f32[682,4,6] axes=[1] { d = sum(x * y); x * (y - d) }",
+            "width=512 tile=i1:6 jam=1 in_flight=1",
+        ),
         ("argmax f32[200,16,5] axes=[1]", "width=512 form=direct tile=i0:3@rows jam=1 in_flight=1"),
         ("argmax f32[336,16,3] axes=[1]", "width=512 form=direct tile=i0:5@rows jam=1 in_flight=1"),
         // Windows.

@@ -48,9 +48,9 @@ const STEP_OPS: u64 = 32;
 /// for l0 in 0..4 lanes { a0[l0 + 4] = add(a0[l0 + 4], x0[l0 + 4]) }
 /// ```
 ///
-/// In a wide function, four steps become one iteration if a step does little. A loop over lanes is unrolled by the
-/// elements in a line of memory where its lanes are neighbours in an input and the outputs inside it lie apart; the
-/// generator of wide vectors then reads each line once:
+/// In a wide function, four steps become one iteration if a step does little. A loop over lanes, or over lanes and outputs
+/// that were joined, is unrolled by the elements in a line of memory where its elements are neighbours in an input and the
+/// outputs inside it lie apart; the generator of wide vectors then reads each line once:
 ///
 /// ```text
 /// for l2 in 0..64 parallel { for i0 in 0..16 lanes { a0[i0 + 16*l2] = x0[1024*i0 + l2] } }
@@ -64,7 +64,9 @@ const STEP_OPS: u64 = 32;
 ///
 /// It is written out whole if it is short enough for its states to live in registers, or most of them; a loop over
 /// positions is if it is no longer than a line. `dy - exp(y) * sum(dy)` of rows of 10 took three times as long where each
-/// position was loaded and stored by itself.
+/// position was loaded and stored by itself. So is a loop whose vectors are loaded in parts, each of which ends where that of
+/// the next iteration begins: `load_rows` sees all of them then. `log(sum(exp(x)))` of f32[1365,6,2] over axis 1 took twice as
+/// long with the parts of each row by themselves.
 ///
 /// Accumulators whose every index has become constant live in registers. A loop that ends slices is therefore unrolled even
 /// if it does much, where the states of their steps fit. A loop over elements of accumulators to which no element of an
@@ -89,7 +91,7 @@ pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
             Some(write_out(l.take(), n, &mut names))
         } else if zone == Zone::Wide && is_light(l, n, &nest.defs) {
             Some(in_groups(l.take(), n, GROUP, &mut names))
-        } else if zone == Zone::Wide && crosses_lanes(l, Over::Lane) && n > SHORT {
+        } else if zone == Zone::Wide && crosses_lanes(l, &[Over::Lane, Over::Output]) && n > SHORT {
             let fits = n < 4 * SHORT && n * vectors_set(&l.body) <= MOST_STATES;
             Some(if fits { write_out(l.take(), n, &mut names) } else { in_groups(l.take(), n, SHORT, &mut names) })
         } else if zone == Zone::Wide && is_line(l, n) && n.saturating_mul(ops(&l.body, &nest.defs)) <= LINE_OPS {
@@ -274,29 +276,39 @@ fn is_light(l: &Loop, n: u64, defs: &[Def]) -> bool {
 
 /// Returns true if a loop over lanes or positions may be written out so that each line of memory is read and written once.
 fn is_line(l: &Loop, n: u64) -> bool {
-    crosses_lanes(l, Over::Lane) || n <= SHORT && crosses_lanes(l, Over::Position)
+    crosses_lanes(l, &[Over::Lane, Over::Output]) || n <= SHORT && crosses_lanes(l, &[Over::Position])
 }
 
 /// Returns true if the elements of this loop over lanes or positions are neighbours in an input in which the vectors inside
-/// it lie apart.
-fn crosses_lanes(l: &Loop, over: Over) -> bool {
-    if l.var.over != over || l.kind != LoopKind::Parallel {
+/// it lie apart, or the parts of such a vector.
+fn crosses_lanes(l: &Loop, over: &[Over]) -> bool {
+    if !over.contains(&l.var.over) || l.kind != LoopKind::Parallel {
         return false;
     }
-    let loops = l.body.iter().filter(|s| !matches!(s, Stmt::Let { .. }));
+    let loops = l.body.iter().filter(|s| !matches!(s, Stmt::Let { .. } | Stmt::Acc { .. }));
     let lanes = |s: &Stmt| {
         let Stmt::For(inner) = s else { return None };
         (inner.kind == LoopKind::Lanes).then_some(inner.var)
     };
     let Some(inner) = loops.map(lanes).collect::<Option<Vec<LoopVar>>>() else { return false };
-    let mut crosses = false;
+    let is_part = |s: &Stmt| matches!(s, Stmt::For(inner) if is_next_part(inner, l.var));
+    let mut crosses = l.body.iter().any(is_part);
     visit_exprs(&l.body, &mut |e| {
         if let Expr::Load(_, _, index) = e {
             let apart = inner.iter().any(|&var| !matches!(index.coefficient(var), 0 | 1));
-            crosses |= apart && index.coefficient(l.var) == 1;
+            // Loops inside take the elements between two iterations.
+            crosses |= apart && (1..=inner.len() as i64).contains(&index.coefficient(l.var));
         }
     });
     crosses
+}
+
+/// Returns true for a loop over lanes that loads a part of a vector, which ends where that of the next iteration begins.
+fn is_next_part(lanes: &Loop, around: LoopVar) -> bool {
+    let ([Stmt::Set { value: Expr::Load(_, _, index), .. }], Extent::Const(n)) = (&lanes.body[..], lanes.extent) else {
+        return false;
+    };
+    index.coefficient(lanes.var) == 1 && u64::try_from(index.coefficient(around)) == Ok(n)
 }
 
 /// The vectors that the loops of a body write to accumulators.

@@ -344,6 +344,11 @@ impl<'p> Facts<'p> {
         inputs.all(|(input, &stride)| !input.mapped || stride == 1)
     }
 
+    /// The number of inputs with elements of slices.
+    pub fn mapped_inputs(&self) -> u64 {
+        self.problem.inputs.iter().filter(|input| input.mapped).count() as u64
+    }
+
     /// Bytes of the elements of a slice of input 0.
     pub fn slice_bytes(&self) -> u64 {
         self.problem.count.saturating_mul(self.element_bytes)

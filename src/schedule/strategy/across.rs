@@ -44,6 +44,10 @@ const MOST_OF_NARROW_ROWS: u64 = 12;
 /// Operations that transpose a vector.
 const TRANSPOSING: f64 = 8.0;
 
+/// The same in each visit of rows that are longer than a vector has lanes, whose states and elements fill the registers:
+/// softmax and standardised rows of 18 to 24 columns took twice their price without.
+const TRANSPOSING_AGAIN: f64 = 6.0;
+
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     let has_masks = Vectors::WIDEST.at_most(plain.width).has_masks();
     match has_masks {
@@ -116,13 +120,22 @@ pub(in crate::schedule) fn of_elements(problem: &Problem, width: u32) -> Vec<Til
     problem.slices.iter().zip(&output_loops(problem)).filter_map(tile).collect()
 }
 
-/// The cost: vectors are full, and each is transposed.
+/// The cost: vectors are full, and those of each input are transposed.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let machine = &facts.machine;
-    let operations = facts.operations as f64 + TRANSPOSING;
+    let inputs = facts.mapped_inputs() as f64;
+    let visits = facts.phases + facts.later.len() + usize::from(facts.written.is_some());
+    let of_long = if columns(facts) > LANES { TRANSPOSING_AGAIN * visits as f64 } else { 0.0 };
+    let operations = facts.operations as f64 + inputs * (TRANSPOSING + of_long);
     Cost {
         reading_ns: machine.read_ns(facts.bytes),
         computing_ns: facts.vectors(vector_bytes(schedule)) * operations / machine.vector_ops,
         ..Cost::default()
     }
+}
+
+/// The elements of a lane's outputs.
+fn columns(facts: &Facts) -> u64 {
+    let inner = facts.loops.iter().filter_map(|loops| loops.last()).map(|l| l.extent).max().unwrap_or(1);
+    inner.saturating_mul(facts.problem.count)
 }

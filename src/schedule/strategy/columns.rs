@@ -24,6 +24,12 @@ const ASKED_BYTES: u64 = 800;
 /// Time in ns at the end of a group of columns that fill no vector, if it is not visited again.
 const GROUP_NS: f64 = 1.0;
 
+/// The same of elements that become wider, where a group fills a vector or two: `sum(x * y)` of bf16[1024,4,4] took 1.6 more.
+const WIDENED_GROUP_NS: f64 = 1.6;
+
+/// The same if it is visited again once, to write positions by its results: the next groups begin meanwhile.
+const WRITTEN_GROUP_NS: f64 = 2.0;
+
 /// Time in ns for values of few columns to be spread over a row of lanes: they are stored in pieces and read across these.
 const SPREADING_NS: f64 = 18.0;
 
@@ -149,13 +155,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let lanes = (vector_bytes(schedule) / facts.value_bytes as f64).max(1.0);
     let of_vector = lanes / (whole * facts.tree.lanes_present()) as f64;
     let empty = of_vector.max(1.0);
-    let is_visited_again = facts.waits || facts.written.is_some() || !facts.later.is_empty();
-    let ends_ns = match is_visited_again || facts.problem.takes_position {
-        true if of_vector >= 0.5 => machine.wait_ns / 2.0,
-        true if whole < LANES && !LANES.is_multiple_of(whole) => SPREADING_NS,
-        false if of_vector > 1.0 => GROUP_NS,
-        _ => 0.0,
-    };
+    let ends_ns = end_of_group_ns(facts, whole, of_vector);
     // Results of few columns leave lanes of a vector empty.
     let vectors = whole as f64 / lanes;
     let finishing_ns = (vectors.ceil() - vectors) * facts.finishing as f64 / machine.vector_ops;
@@ -173,6 +173,33 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
         ending_ns: slices / whole as f64 * (ends_ns + finishing_ns) + column_by_column::rows_ns(facts, schedule),
         visiting_ns: visited / (machine.state_rate / visiting),
         ..Cost::default()
+    }
+}
+
+/// The time in ns at the end of a group of `whole` columns, of whose lanes a vector holds the share `of_vector`: for the
+/// results that its next visit waits for, and for values that are spread over its rows. Later groups hide less of it, the
+/// more vectors there are.
+fn end_of_group_ns(facts: &Facts, whole: u64, of_vector: f64) -> f64 {
+    let wait_ns = facts.machine.wait_ns;
+    let takes_position = facts.problem.takes_position;
+    let waits = facts.waits || !facts.later.is_empty() || takes_position;
+    let spreads = whole < LANES && !LANES.is_multiple_of(whole);
+    if !waits && facts.written.is_none() {
+        return match of_vector {
+            share if share > 1.0 => GROUP_NS,
+            share if share >= 0.5 && facts.element_bytes < facts.value_bytes => WIDENED_GROUP_NS,
+            _ => 0.0,
+        };
+    }
+    match of_vector {
+        share if share >= 0.5 && waits => wait_ns / 2.0,
+        share if share >= 0.25 && !(takes_position && spreads) => match (waits, spreads) {
+            (false, _) => WRITTEN_GROUP_NS,
+            (true, false) => wait_ns / 2.0,
+            (true, true) => wait_ns,
+        },
+        _ if spreads => SPREADING_NS,
+        _ => 0.0,
     }
 }
 
