@@ -200,6 +200,11 @@ fn choices_follow_the_widths_and_places_of_values() {
             "region x:f32[42,16,8,3], y:f32[42,16,8,3] axes=[1,3] { sum(x * y) / (l2(x) * l2(y)) }",
             "width=512 tile=i0:2@rows jam=1 in_flight=1",
         ),
+        // Groups that are visited again, whose elements each visit would bring into the order of rows.
+        (
+            "region x:f64[4,1024,4,4] axes=[1,3] { c = centered(x); c / sqrt(mean(c * c) + 1e-5) }",
+            "width=512 tile=i1:4@lanes jam=1 in_flight=1",
+        ),
         // Windows whose lanes do not halve.
         ("mean f32[8,16,4,7,4,7] axes=[3,5]", "width=512 jam=1 in_flight=1"),
         // Columns that are visited twice, of most of the last cache, of less, and of one line.
