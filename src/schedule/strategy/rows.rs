@@ -15,8 +15,8 @@ const LEAST_FULL: f64 = 0.75;
 const LEAST_FULL_OF_SEVERAL: f64 = 0.8;
 
 /// The most elements of a slice, if it is no window, whose positions are written, of values of at most four bytes and of
-/// eight: of f32[170,16,6] over axis 1, softmax took 1.2 times as long in rows as by columns, of f64[341,16,3] 1.6 times, of
-/// f32[606,9,3] 0.6 times.
+/// eight: softmax of f32[170,16,6] over axis 1 took 1.2 times as long in rows as by columns, of f64[341,16,3] 1.6 times;
+/// standardised f32[606,9,3] took 0.6 times.
 const MOST_WRITTEN: [u64; 2] = [12, 8];
 
 /// Operations that choose the elements of a vector, for each vector from which they come.
