@@ -274,13 +274,13 @@ fn is_light(l: &Loop, n: u64, defs: &[Def]) -> bool {
     !counts && ops(&l.body, defs) <= LIGHT_OPS
 }
 
-/// Returns true if a loop over lanes or positions may be written out so that each line of memory is read and written once.
+/// Returns true if a loop over lanes, outputs or positions may be written out so that each line of memory is read and written once.
 fn is_line(l: &Loop, n: u64) -> bool {
     crosses_lanes(l, &[Over::Lane, Over::Output]) || n <= SHORT && crosses_lanes(l, &[Over::Position])
 }
 
-/// Returns true if the elements of this loop over lanes or positions are neighbours in an input in which the vectors inside
-/// it lie apart, or the parts of such a vector.
+/// Returns true for a loop over one of these whose elements are neighbours in an input in which the vectors inside the loop, or
+/// their parts, lie apart.
 fn crosses_lanes(l: &Loop, over: &[Over]) -> bool {
     if !over.contains(&l.var.over) || l.kind != LoopKind::Parallel {
         return false;
@@ -292,7 +292,7 @@ fn crosses_lanes(l: &Loop, over: &[Over]) -> bool {
     };
     let Some(inner) = loops.map(lanes).collect::<Option<Vec<LoopVar>>>() else { return false };
     let is_part = |s: &Stmt| matches!(s, Stmt::For(inner) if is_next_part(inner, l.var));
-    let mut crosses = l.body.iter().any(is_part);
+    let mut crosses = l.body.iter().filter(|s| is_part(s)).count() > 1;
     visit_exprs(&l.body, &mut |e| {
         if let Expr::Load(_, _, index) = e {
             let apart = inner.iter().any(|&var| !matches!(index.coefficient(var), 0 | 1));
