@@ -397,7 +397,7 @@ pub const ROLES: &[Role] = &[
         over: Over::Lane,
         means: "lanes of a step, which a fold combines",
         made_by: &["lower"],
-        asked_by: &["neighbours", "spread", "stream", "unroll"],
+        asked_by: &["neighbours", "side_by_side", "spread", "stream", "tile", "unroll"],
     },
     Role {
         over: Over::Element,

@@ -202,7 +202,7 @@ impl Moved<'_> {
                 })))
             }
             Stmt::For(l) if l.var.over == Over::Block => one(Stmt::For(Loop { body: self.body(l.body)?, ..l })),
-            Stmt::For(l) if self.enters(&l) => {
+            Stmt::For(l) if self.enters(&l) || is_jammed(&l) => {
                 let mut set = FxHashSet::default();
                 let mut see = |acc, access: Access<'_>| match access {
                     Access::Read(_) => {}
@@ -211,9 +211,10 @@ impl Moved<'_> {
                 };
                 l.body.iter().for_each(|s| visit_accesses(s, &mut see));
                 let mut spreads = Spreads::default();
-                let l = self.steps(l, &set, &mut spreads)?;
+                let walked = self.step_part(Stmt::For(l), &set, &mut spreads)?;
+                let walked = self.distributed(vec![walked])?;
                 let mut out = spreads.stmts(self.names);
-                out.push(Stmt::For(l));
+                out.extend(walked);
                 Some(Part::Outside(out))
             }
             stmt @ (Stmt::For(_) | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. }) => {
@@ -233,29 +234,26 @@ impl Moved<'_> {
         matches!(l.var.over, Over::Step | Over::Jam) || lies_inside(&self.band, l)
     }
 
-    /// A loop over steps or positions with the tile's loops inside, where lanes read spread values of those that the loop
-    /// does not set.
-    fn steps(&mut self, l: Loop, set: &FxHashSet<AccId>, spreads: &mut Spreads) -> Option<Loop> {
-        let mut parts = vec![];
-        for stmt in l.body {
-            parts.push(match stmt {
-                Stmt::For(inner) if self.enters(&inner) => {
-                    Part::Outside(vec![Stmt::For(self.steps(inner, set, spreads)?)])
-                }
-                Stmt::For(lanes) => Part::Inside(vec![Stmt::For(self.reading_spreads(lanes, set, spreads))]),
-                stmt @ (Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. }) => {
-                    Part::Inside(vec![stmt])
-                }
-                Stmt::Acc { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Carry { .. } => return None,
-                Stmt::Pick { .. }
-                | Stmt::Select { .. }
-                | Stmt::Wide { .. }
-                | Stmt::Transpose(_)
-                | Stmt::TransposedStore(_) => return None,
-                Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => return None,
-            });
+    /// The place of a statement of a step: loops over steps and positions hold the tile's loops, in which lanes read spread
+    /// values of those that no step sets.
+    fn step_part(&mut self, stmt: Stmt, set: &FxHashSet<AccId>, spreads: &mut Spreads) -> Option<Part> {
+        match stmt {
+            Stmt::For(l) if self.enters(&l) => {
+                let parts = l.body.into_iter().map(|s| self.step_part(s, set, spreads)).collect::<Option<_>>()?;
+                Some(Part::Outside(vec![Stmt::For(Loop { body: self.distributed(parts)?, ..l })]))
+            }
+            Stmt::For(lanes) => Some(Part::Inside(vec![Stmt::For(self.reading_spreads(lanes, set, spreads))])),
+            stmt @ (Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. }) => {
+                Some(Part::Inside(vec![stmt]))
+            }
+            Stmt::Acc { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Carry { .. } => None,
+            Stmt::Pick { .. }
+            | Stmt::Select { .. }
+            | Stmt::Wide { .. }
+            | Stmt::Transpose(_)
+            | Stmt::TransposedStore(_) => None,
+            Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => None,
         }
-        Some(Loop { body: self.distributed(parts)?, ..l })
     }
 
     /// The parts in order, with the tile's loops around each longest run of those inside; `None` if a variable of one run
@@ -326,6 +324,11 @@ impl Moved<'_> {
         let body = spreads.replace(l.body, &row, &fixed, self.names);
         Loop { body, ..l }
     }
+}
+
+/// Returns true for a loop over lanes around one over jammed steps, and nothing else.
+fn is_jammed(l: &Loop) -> bool {
+    l.var.over == Over::Lane && matches!(&l.body[..], [Stmt::For(inner)] if inner.var.over == Over::Jam)
 }
 
 /// The statements of each of `count` elements.

@@ -1,7 +1,7 @@
 //! Values spread over the elements of a row, so that loops which walk other memory as one read these as well.
 
 use cranefold_ir::analysis::{Band, partition};
-use cranefold_ir::{AccId, BufId, Expr, Index, LoopVar, Names, Over, Scalar, Stmt};
+use cranefold_ir::{AccId, BufId, Expr, Index, Loop, LoopVar, Names, Over, Scalar, Stmt};
 
 /// Values that the elements of rows read, each spread over an accumulator with an element for each of a row's.
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl Spreads {
                 None => spread,
             }
         };
-        body.into_iter().map(|s| s.map_exprs(&mut |e| e.rewrite(&mut one))).collect()
+        each_expr(body, &mut one)
     }
 
     /// The accumulator of a value spread over a row, or over a longer one.
@@ -94,6 +94,17 @@ impl Spread {
         renamed.each_index_mut(&mut |index| index.substitute(*other, &Index::term(*outer, 1)));
         inner == others && fewer <= extent && renamed == self.value
     }
+}
+
+/// The statements, and those in their loops, with `f` applied to each part of their expressions.
+fn each_expr(body: Vec<Stmt>, f: &mut impl FnMut(Expr) -> Expr) -> Vec<Stmt> {
+    let mut mapped = |stmt| {
+        if let Stmt::For(l) = stmt {
+            return Stmt::For(Loop { body: each_expr(l.body, f), ..l });
+        }
+        stmt.map_exprs(&mut |e| e.rewrite(f))
+    };
+    body.into_iter().map(&mut mapped).collect()
 }
 
 /// Returns true if an index of a row's variables steps through its loops as through one.

@@ -19,13 +19,18 @@ use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
 /// for k1 in 0..7 seq { for j6 in 0..8 seq { S(8*k1 + j6) } }
 /// for j7 in 0..7 seq { S(j7 + 56) }
 ///
+/// for k1 in 0..63 seq { for l2 in 0..9 parallel { S(k1, l2) } }
+/// ->  (jam=8)
+/// for k1 in 0..7 seq { for l2 in 0..9 parallel { for j6 in 0..8 seq { S(8*k1 + j6, l2) } } }
+/// for l2 in 0..9 parallel { for j7 in 0..7 seq { S(j7 + 56, l2) } }
+///
 /// for b1 in 0..25 parallel { S(b1) }
 /// ->  (in_flight=4)
 /// for b6 in 0..6 parallel { for b1 in 0..4 parallel { S(4*b6 + b1) } }
 /// for b1 in 0..1 parallel { S(b1 + 24) }
 /// ```
 ///
-/// Always legal: the order of iterations does not change.
+/// Always legal: the order of iterations that touch one element does not change; lanes touch elements of their own.
 pub fn tile(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = rewrite(nest.body, &mut |stmt| {
@@ -81,7 +86,7 @@ fn split_steps(l: Loop, by: u64, names: &mut Names) -> Vec<Stmt> {
     let mut jammed = |count: u64, start: Index| {
         let jam = names.loop_over(Over::Jam);
         let body = renamed(substitute(l.body.clone(), l.var, &start.plus(jam, 1)), names);
-        Stmt::For(Loop::new(jam, count, LoopKind::Seq, body))
+        inside_lanes(Loop::new(jam, count, LoopKind::Seq, body))
     };
     let mut stmts = vec![];
     if whole > 0 {
@@ -92,4 +97,17 @@ fn split_steps(l: Loop, by: u64, names: &mut Names) -> Vec<Stmt> {
         stmts.push(jammed(rest, Index::constant((whole * by) as i64)));
     }
     stmts
+}
+
+/// The loop, inside the loop over lanes if that is all it holds.
+fn inside_lanes(mut l: Loop) -> Stmt {
+    match &mut l.body[..] {
+        [Stmt::For(lanes)] if lanes.var.over == Over::Lane && lanes.kind == LoopKind::Parallel => {
+            let mut lanes = lanes.take();
+            l.body = std::mem::take(&mut lanes.body);
+            lanes.body = vec![Stmt::For(l)];
+            Stmt::For(lanes)
+        }
+        _ => Stmt::For(l),
+    }
 }
