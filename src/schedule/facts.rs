@@ -29,6 +29,8 @@ pub(super) fn output_loops(problem: &Problem) -> Vec<Vec<OutputLoop>> {
 pub(super) struct Runs<'f> {
     /// Bytes of a run.
     pub bytes: u64,
+    /// Bytes from the start of a run to that of the next run of the slice.
+    pub distance: u64,
     /// The loops over outputs that walk neighbouring runs.
     pub loops: &'f [OutputLoop],
     /// The transformation of a tile in which runs of neighbours follow one another: it depends on whether a block takes
@@ -394,8 +396,12 @@ impl<'p> Facts<'p> {
         let around = elements.dims.iter().take_while(|d| rank(d) < innermost).count();
         let run: u64 = elements.dims[around..].iter().map(|d| d.extent).product();
         let bytes = run.saturating_mul(self.element_bytes);
+        let next = elements.dims[..around].last();
+        let to_next =
+            next.map_or(0, |d| inputs.iter().map(|&input| d.stride.inputs[input].unsigned_abs()).max().unwrap_or(0));
+        let distance = to_next.saturating_mul(self.element_bytes);
         let transform = if grid.cut < around { Transform::Blocks } else { Transform::Runs };
-        (grid.cut + 1 >= around).then(|| Runs { bytes, loops: &self.loops[number][outside..], transform })
+        (grid.cut + 1 >= around).then(|| Runs { bytes, distance, loops: &self.loops[number][outside..], transform })
     }
 }
 

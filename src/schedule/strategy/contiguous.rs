@@ -132,7 +132,10 @@ pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {
         _ => 1.0,
     };
     let begin_ns = if is_strided { machine.strided_ns[level as usize] } else { machine.begin_ns(facts.bytes) };
-    let run_ns = number * begin_ns / following;
+    let is_of_pages = |runs: &Runs| runs.distance.is_multiple_of(Machine::PAGE_BYTES);
+    let share_a_set = is_strided && way.runs_of.is_none() && runs.as_ref().is_some_and(is_of_pages);
+    let set_ns = if share_a_set { facts.phases as f64 * machine.one_set_ns[level as usize] } else { 0.0 };
+    let run_ns = number * (begin_ns / following + set_ns);
     let writes_apart = is_strided && facts.written.is_some() && way.runs_of.is_none();
     let writing_ns = if writes_apart { number * machine.strided_store_ns[level as usize] } else { 0.0 };
     // A prefetch beyond a short run fetches memory that is not read next; slices that are interleaved drive one another out

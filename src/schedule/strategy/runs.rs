@@ -18,7 +18,7 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
 }
 
 fn tile(facts: &Facts, number: usize) -> Option<Tile> {
-    let Runs { bytes, loops, transform } = facts.runs(number)?;
+    let Runs { bytes, loops, transform, .. } = facts.runs(number)?;
     let kept = facts.lanes_bytes().saturating_mul(states_kept(&facts.tree, 1));
     let outputs = (TOGETHER_BYTES / bytes.max(1)).min(Schedule::MAX_STATE_BYTES / kept.max(1));
     ((bytes >= SHORT_BYTES || facts.written.is_some()) && outputs > 1).then(|| tile_of(loops, outputs, 1, transform))?

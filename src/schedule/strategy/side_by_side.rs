@@ -19,7 +19,11 @@ const MOST_BYTES: u64 = 8 << 10;
 /// seven slices.
 const RUN_BYTES: u64 = 2 * Machine::LINE_BYTES;
 
-/// Rows whose states stay in registers, and whole rows.
+/// The steps in one visit of states in memory: argmax of 64 rows of 56 runs of 9 floats took 4.4 us one by one, 3.4 by
+/// two, 3.0 by four and by eight.
+const JAM: u64 = 4;
+
+/// Rows whose states stay in registers, and whole rows, with one step or several in each visit of their states.
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     if plain.width <= Vectors::BASE.bits {
         return vec![];
@@ -30,7 +34,22 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     };
     let mut all: Vec<Schedule> = [ROW_BYTES, MOST_BYTES].into_iter().filter_map(of).collect();
     all.dedup();
+    let jammed = all.iter().filter(|&s| visits_memory(facts, s) && takes_steps_together(facts));
+    let jammed: Vec<Schedule> = jammed.map(|s| Schedule { jam: JAM, ..s.clone() }).collect();
+    all.extend(jammed);
     all
+}
+
+/// Returns true if the states of a row do not stay in registers.
+fn visits_memory(facts: &Facts, schedule: &Schedule) -> bool {
+    contiguous::outputs_of(facts, schedule).by * facts.phase_bytes > ROW_BYTES
+}
+
+/// Returns true if several steps may pay in one visit of the states: beyond the second-level cache the rows of a first
+/// visit are better read one after the other.
+fn takes_steps_together(facts: &Facts) -> bool {
+    let steps = facts.problem.count.div_ceil(facts.tree.lanes_present().max(1));
+    steps >= 2 * JAM && (facts.phases > 1 || facts.machine.level(facts.bytes) <= Level::L2)
 }
 
 fn tile(facts: &Facts, number: usize, bytes: u64) -> Option<Tile> {
@@ -80,12 +99,13 @@ fn writes_rows_past_caches(facts: &Facts, schedule: &Schedule) -> bool {
 const FOLD_NS: f64 = 6.0;
 
 /// The same where lanes do not halve to whole vectors, or to parts of one that halve again, and the time of any such row
-/// besides: rows of two to six slices of five and seven lanes took 90 to 100, of 256 slices of 25 bytes 1,000.
-const ODD_FOLD_NS: f64 = 8.0;
+/// besides: rows of two to six slices of five and seven lanes took 90 to 100 on Intel, of 256 slices of 25 bytes 1,000; of
+/// rows of 56 slices of 9 floats, Zen 4 takes two thirds of that.
+const ODD_FOLD_NS: f64 = 5.0;
 const ODD_ROW_NS: f64 = 84.0;
 
 /// The share of the time to visit states in memory that other operations do not hide.
-const VISITED_SHARE: f64 = 0.25;
+const VISITED_SHARE: f64 = 0.4;
 
 /// The slowdown of reading and writing, of data at a level, by tiles that are parts of rows: root-mean-square
 /// normalization of 7,990 rows of 56 runs of 9 floats took 2.5 ms in halves of rows, and 1.3 in whole ones.
@@ -102,8 +122,11 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let by = contiguous::outputs_of(facts, schedule).by;
     let block = facts.slice_bytes() / facts.tree.blocks() * by;
     let again = (facts.phases - 1) as f64 * facts.bytes as f64 / machine.read_rate[machine.level(block) as usize];
-    let visited = match by * facts.phase_bytes > ROW_BYTES {
-        true => 2.0 * VISITED_SHARE * facts.elements() * facts.state_bytes as f64 * facts.phases as f64,
+    let visited = match visits_memory(facts, schedule) {
+        true => {
+            let visits = facts.elements() * facts.phases as f64 / schedule.jam as f64;
+            2.0 * VISITED_SHARE * visits * facts.state_bytes as f64
+        }
         false => 0.0,
     };
     let rows = (facts.slices as f64 / by as f64).ceil();
