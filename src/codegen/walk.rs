@@ -69,7 +69,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
             positions: FxHashMap::default(),
             rest: vec![],
             declared_here: vec![FxHashSet::default()],
-            set_before_read: set_before_read(body),
+            set_before_read: set_before_read(body, |acc| !storage.cells.contains_key(&acc)),
         }
     }
 

@@ -418,8 +418,8 @@ impl Problem {
 
     /// The inputs that lifts read, by their numbers: in the order in which dims are sorted by them. Those of a region
     /// with more elements come first, since an input that is broadcast says less of the order in memory.
-    pub fn mapped(&self) -> Vec<usize> {
-        let mut mapped: Vec<usize> = (0..self.inputs.len()).filter(|&i| self.inputs[i].mapped).collect();
+    pub fn mapped(&self) -> SmallVec<[usize; 4]> {
+        let mut mapped: SmallVec<[usize; 4]> = (0..self.inputs.len()).filter(|&i| self.inputs[i].mapped).collect();
         if let Work::Region(_) = self.work {
             let dims = self.slices.first().into_iter().chain(self.elements().first()).flat_map(|region| &region.dims);
             let dims: Vec<&Dim> = dims.collect();

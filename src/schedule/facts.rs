@@ -180,9 +180,8 @@ pub(super) struct Facts<'p> {
     pub written: Option<Written>,
     /// True if the first visit can write them.
     pub writes_first: bool,
-    /// The computation that keeps the values of `repeated`, and the one that keeps none if there are such.
+    /// The computation that keeps the values of `repeated`.
     keeping: Computation,
-    plain: Option<Computation>,
 }
 
 impl<'p> Facts<'p> {
@@ -237,19 +236,17 @@ impl<'p> Facts<'p> {
         let repeated = repeated(problem, width, &machine);
         let names: Vec<String> = repeated.iter().map(|(value, _)| value.name.clone()).collect();
         let keeping = problem.computation_keeping(form, &names)?;
-        let plain = if names.is_empty() { None } else { problem.computation_in(form) };
-        let computation = plain.as_ref().unwrap_or(&keeping);
-        let reducer = &computation.groups().next()?.reducer;
+        let reducer = &keeping.groups().next()?.reducer;
         if matches!(reducer.method, Method::Select { .. }) || problem.elements().is_empty() || problem.slices.is_empty()
         {
             return None;
         }
         let element_bytes = problem.inputs[0].operand.dtype.bytes();
         let tree = Tree::of(&problem.walks[0], &reducer.method);
-        let searched = Windows::of(problem, computation, &tree).is_some();
+        let searched = Windows::of(problem, &keeping, &tree).is_some();
         let compares_floats = searched && reducer.method.phases()[0].identity[0].dtype().is_float();
         let phases = if searched { 1 } else { reducer.method.phases().len() };
-        let operations = operations(&keeping.groups().next()?.reducer, width, &machine);
+        let operations = operations(reducer, width, &machine);
         let name = keeping.groups().next()?.name.clone();
         let present = tree.lanes_present();
         let lanes = tree.phases.iter().map(|&lanes| lanes.min(present));
@@ -296,16 +293,12 @@ impl<'p> Facts<'p> {
             slices: problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add),
             repeated,
             keeping,
-            plain,
         })
     }
 
-    /// The computation that keeps the element values of these names, if the facts are of one.
+    /// The computation that keeps the element values of these names, if the facts are of it.
     pub fn into_computation(self, keep: &[String]) -> Option<Computation> {
-        match keep.is_empty() {
-            true if !self.repeated.is_empty() => self.plain,
-            _ => keep.iter().eq(self.repeated.iter().map(|(value, _)| &value.name)).then_some(self.keeping),
-        }
+        keep.iter().eq(self.repeated.iter().map(|(value, _)| &value.name)).then_some(self.keeping)
     }
 
     /// The number of vectors of `vector_bytes` bytes that hold one value for each element.

@@ -7,12 +7,13 @@
 use cranefold_ir::{AccId, Expr, Extent, LoopVar, Stmt};
 use rustc_hash::FxHashSet;
 
-/// The accumulators declared in the body, at any depth, that are set before they are read.
-pub fn set_before_read(body: &[Stmt]) -> FxHashSet<AccId> {
+/// The accumulators declared in the body, at any depth, that are in memory and are set before they are read.
+pub fn set_before_read(body: &[Stmt], is_in_memory: impl Fn(AccId) -> bool) -> FxHashSet<AccId> {
     let mut found = FxHashSet::default();
     each_body(body, &mut |body| {
         for (n, stmt) in body.iter().enumerate() {
             if let Stmt::Acc { acc, len, .. } = stmt
+                && is_in_memory(*acc)
                 && let Some(first) = body[n + 1..].iter().find(|s| names(s, *acc))
                 && sets_all(first, *acc, *len)
             {
@@ -151,7 +152,7 @@ mod tests {
     fn found(body: &str) -> bool {
         let text = format!("nest \"\" {{ in x0: f32[64] out x1: f32[64] acc a0: f32[64] = 0.0 {body} }}");
         let nest: Nest = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
-        set_before_read(&nest.body).contains(&AccId(0))
+        set_before_read(&nest.body, |_| true).contains(&AccId(0))
     }
 
     #[test]

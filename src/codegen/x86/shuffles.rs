@@ -292,6 +292,6 @@ impl Generator<'_> {
 
     /// A constant with the numbers of lanes, one in each lane.
     fn order_constant(&mut self, order: &[u64], bytes: u64) -> Reg {
-        self.bytes_constant(order.iter().flat_map(|n| n.to_le_bytes()[..bytes as usize].to_vec()).collect())
+        self.bytes_constant(order.iter().flat_map(|n| n.to_le_bytes().into_iter().take(bytes as usize)).collect())
     }
 }

@@ -55,7 +55,7 @@ pub fn order(program: &mut MachineProgram, tier: Tier) {
     let mut depth = 0;
     let mut start = 0;
     let mut registers = Registers::of(program);
-    let live = intervals(program, &loops(program), &[]);
+    let mut live: Option<Vec<Interval>> = None;
     for at in 0..=program.items.len() {
         let ends = match program.items.get(at) {
             None => true,
@@ -66,8 +66,9 @@ pub fn order(program: &mut MachineProgram, tier: Tier) {
         }
         let in_order = program.items[start..at].iter().filter(|item| matches!(item, Item::Inst(i) if i.in_order));
         if depth > 0 && (FEW..=MANY).contains(&(at - start)) && in_order.count() <= MANY_IN_ORDER {
+            let live = live.get_or_insert_with(|| intervals(program, &loops(program), &[]));
             let run = Run::of(program, start..at, tier);
-            let room = room(&run, (tier, &live), &mut registers);
+            let room = room(&run, (tier, live), &mut registers);
             if let Some(order) = chosen_order(&run, room, &mut registers) {
                 let ordered: Vec<Item> = order.into_iter().map(|from| run.items[from as usize]).collect();
                 program.items[start..at].copy_from_slice(&ordered);
