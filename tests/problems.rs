@@ -197,7 +197,7 @@ fn choices_follow_the_widths_and_places_of_values() {
         ("argmax f32[7990,56,9] axes=[0,2]", "width=512 form=direct tile=i0:56@lanes jam=4 in_flight=1"),
         ("sum f32[64,56,9] axes=[0,2]", "width=512 tile=i0:56@lanes jam=4 in_flight=1"),
         // Runs whole pages apart, beside others, and runs a line further apart.
-        ("var f32[100,64,16] axes=[0,2]", "width=512 tile=i0:8@lanes jam=1 in_flight=1"),
+        ("var f32[100,64,16] axes=[0,2]", "width=512 tile=i0:64@lanes jam=4 in_flight=1"),
         ("var f32[100,65,16] axes=[0,2]", "width=512 jam=1 in_flight=1 interleave=2"),
         // Groups of a few channels in each pixel, in rows of several images; of more, beside one another in each image.
         ("var f32[40,49,4,4] axes=[1,3]", "width=512 tile=i0:4@rows jam=1 in_flight=1"),

@@ -1,9 +1,11 @@
 //! Folds the lanes of several outputs together.
 
 use super::state::{StateAcc, accumulators, combined};
-use crate::schedule::{Schedule, Transform};
+use crate::schedule::{Schedule, Tile, Transform};
 use crate::vectors::Vectors;
-use cranefold_ir::analysis::{Access, map_elements, mentions, rewrite, visit_accesses, visit_exprs};
+use cranefold_ir::analysis::{
+    Access, map_elements, mentions, renamed, rewrite, substitute, visit_accesses, visit_exprs,
+};
 use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt, Var, tree};
 use rustc_hash::FxHashMap;
 
@@ -59,6 +61,25 @@ const FEWEST: u64 = 4;
 /// ...
 /// ```
 ///
+/// The folds at the end of a `@lanes` tile (see `side_by_side`) are shared by as many outputs as a vector has results of.
+/// Lanes that stand side by side already are copied as one row:
+///
+/// ```text
+/// for i0 in 0..32 parallel {
+///   acc a4: f32[8] = 0.0
+///   for e3 in 0..8 parallel { a4[e3] = a1[8*i0 + e3] }
+///   fold a4 by sum over 8 of 8 by 1
+///   a3[i0] = a4[0]
+/// }
+/// ->  (tile=i0:32@lanes, vectors of 512 bits)
+/// for i5 in 0..2 parallel {
+///   acc a5: f32[128] = 0.0
+///   for e6 in 0..128 parallel { a5[e6] = a1[128*i5 + e6] }
+///   ...                                        the folds of 16 outputs, as above
+///   for i0 in 0..16 parallel { a3[16*i5 + i0] = a8[i0] }
+/// }
+/// ```
+///
 /// Vectors that the outputs of a tile, or of the rest beside whole tiles, do not fill have initial values in their other
 /// lanes.
 ///
@@ -66,22 +87,70 @@ const FEWEST: u64 = 4;
 /// stays as it is if it has few outputs, an output has one lane, or a part uses lanes of a state, or values, of a part
 /// before it.
 pub fn share_folds(mut nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
-    let shares = |l: &Loop| {
-        let tile = schedule.tile_of(l.var).filter(|tile| tile.transform == Transform::SharedFolds);
-        tile.is_some_and(|tile| matches!(l.extent, Extent::Const(outputs) if (FEWEST..=tile.by).contains(&outputs)))
-    };
-    if !vectors.are_wide() || schedule.tiles.iter().all(|tile| tile.transform != Transform::SharedFolds) {
+    let of = |transform| schedule.tiles.iter().any(|tile| tile.transform == transform);
+    if !vectors.are_wide() || !of(Transform::SharedFolds) && !of(Transform::Lanes) {
         return nest;
     }
     let mut names = Names::after(&nest);
     let declared = accumulators(&nest);
+    let vector_bytes = u64::from(vectors.bits / 8);
     let body = std::mem::take(&mut nest.body);
     nest.body = rewrite(body, &mut |stmt| {
         let Stmt::For(l) = stmt else { return None };
-        let parts = shares(l).then(|| Parts::of(l, u64::from(vectors.bits / 8), &nest, &declared)).flatten();
-        parts.map(|parts| parts.written_out(l, &mut nest, &mut names))
+        let Tile { transform, by, .. } = schedule.tile_of(l.var)?;
+        let is_whole = matches!(l.extent, Extent::Const(outputs) if outputs <= by);
+        match transform {
+            Transform::SharedFolds if is_whole => shared(l, vector_bytes, &declared, &mut nest, &mut names),
+            Transform::Lanes => shared_by_vectors(l, vector_bytes, &declared, &mut nest, &mut names),
+            Transform::SharedFolds | Transform::Steps | Transform::Across | Transform::Rows => None,
+            Transform::Blocks | Transform::Runs => None,
+        }
     });
     nest
+}
+
+/// The statements of a loop over outputs that fold together; `None` if they are few or their folds cannot be shared.
+fn shared(
+    l: &Loop,
+    vector_bytes: u64,
+    declared: &FxHashMap<AccId, StateAcc>,
+    nest: &mut Nest,
+    names: &mut Names,
+) -> Option<Vec<Stmt>> {
+    let Extent::Const(FEWEST..) = l.extent else { return None };
+    Some(Parts::of(l, vector_bytes, nest, declared)?.written_out(l, nest, names))
+}
+
+/// The same where as many outputs fold together as a vector has results of: the loop is one over vectors of outputs, and
+/// those that are left.
+fn shared_by_vectors(
+    l: &Loop,
+    vector_bytes: u64,
+    declared: &FxHashMap<AccId, StateAcc>,
+    nest: &mut Nest,
+    names: &mut Names,
+) -> Option<Vec<Stmt>> {
+    let Extent::Const(outputs) = l.extent else { return None };
+    let bytes =
+        |s: &Stmt| if let Stmt::Fold { accs, .. } = s { Some(declared[accs.first()?].dtype.bytes()) } else { None };
+    let by = vector_bytes / l.body.iter().filter_map(bytes).max()?;
+    let (whole, rest) = (outputs / by, outputs % by);
+    let part = |outputs: u64, start: &Index| {
+        Loop::new(l.var, outputs, LoopKind::Parallel, substitute(l.body.clone(), l.var, &start.clone().plus(l.var, 1)))
+    };
+    let mut out = vec![];
+    if whole > 0 {
+        let vectors = names.loop_over(l.var.over);
+        let part = shared(&part(by, &Index::term(vectors, by as i64)), vector_bytes, declared, nest, names)?;
+        out.push(Stmt::For(Loop::new(vectors, whole, LoopKind::Parallel, part)));
+    }
+    if rest > 0 {
+        let part = part(rest, &Index::constant((whole * by) as i64));
+        let shared = (2 * rest > by).then(|| shared(&part, vector_bytes, declared, nest, names)).flatten();
+        let body = shared.unwrap_or_else(|| vec![Stmt::For(part)]);
+        out.extend(if whole > 0 { renamed(body, names) } else { body });
+    }
+    Some(out)
 }
 
 /// The body of a tile in parts, which become loops over its outputs.
@@ -239,7 +308,18 @@ fn kept(parts: &[Part], declared: &FxHashMap<AccId, StateAcc>) -> Option<Vec<(St
 impl SharedFold {
     /// The loop over the steps of each output, and the folds of all; the results are in the accumulators that it returns.
     fn written_out(&self, mut l: Loop, out: &mut Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<StateAcc> {
-        let mut sums = self.declared(self.width, out, names);
+        let sums = self.declared(self.width, out, names);
+        let row = self.row(&l);
+        if let (Some(row), Extent::Const(outputs)) = (row, l.extent) {
+            let var = names.loop_over(Over::Element);
+            let set = |(sum, (from, start)): (&StateAcc, &(AccId, Index))| {
+                let value = Expr::Read(*from, sum.dtype, start.clone().plus(var, 1));
+                Stmt::Set { acc: sum.acc, index: Index::term(var, 1), value }
+            };
+            let copies = sums.iter().zip(&row).map(set).collect();
+            out.push(Stmt::For(Loop::new(var, outputs * self.width, LoopKind::Parallel, copies)));
+            return self.folded(sums, out, nest, names);
+        }
         let wide = tree::folds(self.lanes, self.present).filter(|&(half, _)| half >= self.width);
         for (half, count) in wide {
             let var = names.loop_over(Over::Element);
@@ -257,6 +337,39 @@ impl SharedFold {
         let copies = sums.iter().zip(&self.state).map(set).collect();
         l.body.push(Stmt::For(Loop::new(var, self.width, LoopKind::Parallel, copies)));
         out.push(Stmt::For(l));
+        self.folded(sums, out, nest, names)
+    }
+
+    /// The elements that a loop over outputs copies to the lanes of their states, one output behind the other, where it
+    /// does nothing else: the accumulator of each, and the index of the first.
+    fn row(&self, l: &Loop) -> Option<Vec<(AccId, Index)>> {
+        let (copy, declarations) = l.body.split_last()?;
+        let (Stmt::For(copy), true) = (copy, declarations.iter().all(|s| matches!(s, Stmt::Acc { .. }))) else {
+            return None;
+        };
+        if self.present != self.width || copy.extent != Extent::Const(self.width) || copy.body.len() != self.state.len()
+        {
+            return None;
+        }
+        let own = Index::term(l.var, self.width as i64).plus(copy.var, 1);
+        let from = |(s, state): (&Stmt, &StateAcc)| {
+            let Stmt::Set { acc, index, value: Expr::Read(from, _, at) } = s else { return None };
+            let start = at.add(&own.times(-1));
+            let is_own = (*acc, index) == (state.acc, &Index::term(copy.var, 1));
+            let is_row = start.coefficient(l.var) == 0 && start.coefficient(copy.var) == 0;
+            (is_own && is_row).then_some((*from, start))
+        };
+        copy.body.iter().zip(&self.state).map(from).collect()
+    }
+
+    /// The folds of the lanes of all outputs, which stand side by side; the results are in the accumulators that it returns.
+    fn folded(
+        &self,
+        mut sums: Vec<StateAcc>,
+        out: &mut Vec<Stmt>,
+        nest: &mut Nest,
+        names: &mut Names,
+    ) -> Vec<StateAcc> {
         let mut half = self.width / 2;
         while half > 0 {
             let halves = self.declared(half, out, names);

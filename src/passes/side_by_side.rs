@@ -30,16 +30,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 ///     for l2 in 0..8 parallel { a1[8*i0 + l2] = add(a1[8*i0 + l2], sub(x0[8*i0 + 256*k1 + l2], a2[8*i0 + l2])) }
 ///   }
 /// }
+/// acc a3: f32[32] = 0.0
 /// for i0 in 0..32 parallel {
-///   acc a3: f32[8] = 0.0
-///   for e3 in 0..8 parallel { a3[e3] = a1[8*i0 + e3] }
-///   fold a3 by sum over 8 of 8 by 1
-///   a1[8*i0] = a3[0]
-///   x1[i0] = a1[8*i0]
+///   acc a4: f32[8] = 0.0
+///   for e3 in 0..8 parallel { a4[e3] = a1[8*i0 + e3] }
+///   fold a4 by sum over 8 of 8 by 1
+///   a3[i0] = a4[0]
+///   x1[i0] = a3[i0]
 /// }
 /// ```
 ///
-/// `merge_loops` makes one loop of the two innermost.
+/// `merge_loops` makes one loop of the two innermost, and `share_folds` folds as many slices together as a vector has
+/// results of.
 ///
 /// Values of the elements that are kept for later visits lie as the elements do: the rows of all slices for a step, then
 /// those for the next.
@@ -180,11 +182,37 @@ impl Moved<'_> {
 
     /// The statements with the tile's loops inside loops over blocks, steps and positions.
     fn body(&mut self, body: Vec<Stmt>) -> Option<Vec<Stmt>> {
-        let parts: Vec<Part> = body.into_iter().map(|s| self.part(s)).collect::<Option<_>>()?;
+        let (mut parts, mut declared) = (vec![], FxHashSet::default());
+        // The accumulator with the result of each slice, of each that has folded here.
+        let mut results: FxHashMap<AccId, AccId> = FxHashMap::default();
+        for stmt in body {
+            let read = |acc: AccId, index: Index| match results.get(&acc) {
+                Some(&result) if index == self.band.position().times(self.own[&acc].elems as i64) => {
+                    (result, self.band.position())
+                }
+                _ => (acc, index),
+            };
+            let stmt = map_elements(vec![stmt], &mut { read }).remove(0);
+            if let Stmt::Acc { acc, .. } = stmt {
+                declared.insert(acc);
+            }
+            if let Stmt::Fold { accs, elems: 1, .. } = &stmt
+                && accs.iter().all(|acc| declared.contains(acc))
+            {
+                for &acc in accs {
+                    let (result, dtype) = (self.names.acc(), self.own[&acc].dtype);
+                    let len = self.band.count();
+                    parts.push(Part::Declared(Stmt::Acc { acc: result, dtype, len, init: Scalar::zero(dtype) }));
+                    self.own.insert(result, Own { dtype, elems: 1, parts: Parts::One });
+                    results.insert(acc, result);
+                }
+            }
+            parts.push(self.part(stmt, &results)?);
+        }
         self.distributed(parts)
     }
 
-    fn part(&mut self, stmt: Stmt) -> Option<Part> {
+    fn part(&mut self, stmt: Stmt, results: &FxHashMap<AccId, AccId>) -> Option<Part> {
         let count = self.band.count();
         let one = |stmt| Some(Part::Outside(vec![stmt]));
         match stmt {
@@ -193,7 +221,7 @@ impl Moved<'_> {
             }
             Stmt::Merge { accs, def, blocks, elems } => one(Stmt::Merge { accs, def, blocks, elems: elems * count }),
             Stmt::Fold { accs, def, present, lanes, elems } => {
-                Some(Part::Inside(self.folded(&accs, present * elems, elems, |accs| Stmt::Fold {
+                Some(Part::Inside(self.folded(&accs, present * elems, elems, results, |accs| Stmt::Fold {
                     accs,
                     def,
                     present,
@@ -284,8 +312,15 @@ impl Moved<'_> {
         Some(out)
     }
 
-    /// The fold of a copy of the current slice's states, and the copy back.
-    fn folded(&mut self, accs: &[AccId], before: u64, after: u64, fold: impl FnOnce(Vec<AccId>) -> Stmt) -> Vec<Stmt> {
+    /// The fold of a copy of the current slice's states, and the copy to the results, or back.
+    fn folded(
+        &mut self,
+        accs: &[AccId],
+        before: u64,
+        after: u64,
+        results: &FxHashMap<AccId, AccId>,
+        fold: impl FnOnce(Vec<AccId>) -> Stmt,
+    ) -> Vec<Stmt> {
         let copies: Vec<(AccId, Own, AccId)> =
             accs.iter().map(|&acc| (acc, self.own[&acc], self.names.acc())).collect();
         let declared = |&(_, own, copy): &(AccId, Own, AccId)| Stmt::Acc {
@@ -301,10 +336,12 @@ impl Moved<'_> {
             index: e.clone(),
             value: Expr::Read(acc, own.dtype, there(own, e)),
         };
-        let back = |(acc, own, copy): (AccId, Own, AccId), e: &Index| Stmt::Set {
-            acc,
-            index: there(own, e),
-            value: Expr::Read(copy, own.dtype, e.clone()),
+        let back = |(acc, own, copy): (AccId, Own, AccId), e: &Index| {
+            let value = Expr::Read(copy, own.dtype, e.clone());
+            match results.get(&acc) {
+                Some(&result) => Stmt::Set { acc: result, index: self.band.position(), value },
+                None => Stmt::Set { acc, index: there(own, e), value },
+            }
         };
         let var = self.names.loop_over(Over::Element);
         out.extend(elements(var, before, |e| copies.iter().map(|&one| copy(one, e)).collect()));

@@ -104,11 +104,15 @@ pub(super) fn end(facts: &Facts) -> End {
         }
         false => {
             let operations = machine.halving_ops * halvings * facts.values();
-            let is_odd = facts.is_window() && !facts.tree.lanes_present().is_power_of_two();
-            let odd_ns = if is_odd { ODD_WINDOW_NS } else { 0.0 };
-            End { waited_ns: 0.0, fold_ns: operations / machine.vector_ops + odd_ns }
+            End { waited_ns: 0.0, fold_ns: operations / machine.vector_ops + odd_window_ns(facts) }
         }
     }
+}
+
+/// Time in ns of a window whose lanes do not halve, beside its fold.
+pub(super) fn odd_window_ns(facts: &Facts) -> f64 {
+    let is_odd = facts.is_window() && !facts.tree.lanes_present().is_power_of_two();
+    if is_odd { ODD_WINDOW_NS } else { 0.0 }
 }
 
 pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {

@@ -45,11 +45,12 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let slice = facts.problem.count as f64 * facts.value_bytes as f64;
     let is_part = facts.element_bytes > 1 && facts.value_bytes > 2 && slice < vector_bytes(schedule);
     let part_ns = if is_part { machine.part_of_vector_ns } else { 0.0 };
+    let odd_ns = contiguous::odd_window_ns(facts) * facts.phases as f64;
     let way = Way {
         at_once: by,
         runs_of: None,
         pushed_bytes: 0.0,
-        end: End { waited_ns: waited_ns + part_ns, fold_ns: 0.0 },
+        end: End { waited_ns: waited_ns + part_ns + odd_ns, fold_ns: 0.0 },
         waits: false,
         reads_on: facts.slice_bytes() <= NEAR_BYTES,
         folding: machine.reading_shared_folds[machine.level(facts.bytes) as usize],

@@ -95,14 +95,21 @@ fn writes_rows_past_caches(facts: &Facts, schedule: &Schedule) -> bool {
     rows.is_some_and(|row_bytes| positions::write_past_caches(facts, schedule.width, row_bytes))
 }
 
-/// Time in ns to fold a vector of the states of a row: rows of two vectors took 8 to 12, of sixteen 65.
-const FOLD_NS: f64 = 6.0;
+/// Times in ns of a row's folds.
+struct Folds {
+    /// For each vector of the states.
+    vector: f64,
+    /// The same where lanes do not halve to whole vectors, or to parts of one that halve again.
+    odd_vector: f64,
+    /// Any row of such lanes besides.
+    odd_row: f64,
+}
 
-/// The same where lanes do not halve to whole vectors, or to parts of one that halve again, and the time of any such row
-/// besides: rows of two to six slices of five and seven lanes took 90 to 100 on Intel, of 256 slices of 25 bytes 1,000; of
-/// rows of 56 slices of 9 floats, Zen 4 takes two thirds of that.
-const ODD_FOLD_NS: f64 = 5.0;
-const ODD_ROW_NS: f64 = 84.0;
+/// Slices that fold one by one: rows of two to six slices of five and seven lanes took 90 to 100.
+const ALONE: Folds = Folds { vector: 6.0, odd_vector: 5.0, odd_row: 84.0 };
+
+/// Slices that fill more than half a vector with their results, and fold together.
+const TOGETHER: Folds = Folds { vector: 3.5, odd_vector: 3.0, odd_row: 25.0 };
 
 /// The share of the time to visit states in memory that other operations do not hide.
 const VISITED_SHARE: f64 = 0.4;
@@ -132,9 +139,10 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let rows = (facts.slices as f64 / by as f64).ceil();
     let (blocks, vector) = (facts.tree.blocks() as f64, vector_bytes(schedule));
     let vectors = ((by * facts.phase_bytes) as f64 / vector).ceil();
+    let folds = if 2 * by * facts.widest_bytes > vector as u64 { TOGETHER } else { ALONE };
     let fold_ns = match (by * facts.tree.lanes_present()).is_power_of_two() {
-        true => FOLD_NS * vectors,
-        false => ODD_ROW_NS + ODD_FOLD_NS * vectors,
+        true => folds.vector * vectors,
+        false => folds.odd_row + folds.odd_vector * vectors,
     };
     let fold_ns = if facts.waits { blocks * facts.phases as f64 * (machine.wait_ns + fold_ns) } else { fold_ns };
     let steps = rows * facts.problem.count.div_ceil(facts.tree.lanes_present().max(1)) as f64;
