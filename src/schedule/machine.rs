@@ -57,12 +57,12 @@ pub struct Machine {
     /// Time in ns to begin a run of at most two lines, which lies as far from the run before as that from its own:
     /// prefetchers follow the distance. Runs of 8 floats: 0.5 ns in 0.8 MB, 0.9 in 6.4 MB, 2.7 in 51 MB.
     pub strided_ns: [f64; 4],
+    /// Time in ns to write such a run, beyond the time to write it behind the run before.
+    pub strided_store_ns: [f64; 4],
     /// Time in ns to read such a run, beyond the time to read others, if whole pages lie between the starts of a slice's
     /// runs: they share a set of the first-level cache, which drops what was fetched with them before the next slice takes
     /// it. 100 runs of 16 floats 4,096 bytes apart took 2 to 3 ns each longer than 4,160 bytes apart.
     pub one_set_ns: [f64; 4],
-    /// Time in ns to write such a run, beyond the time to write it behind the run before.
-    pub strided_store_ns: [f64; 4],
     /// Time in ns to read a line of memory if lines of other rows of the matrix are read before its neighbours.
     pub line_ns: [f64; 4],
     /// Time in ns to bring an element that lies across memory into the order of its slice, by squares, beyond the time to
@@ -205,8 +205,8 @@ impl Machine {
         write_past_bytes: 14 << 20,
         run_ns: [1.0, 4.0, 20.0, 250.0],
         strided_ns: [0.3, 0.5, 0.7, 2.5],
-        one_set_ns: [0.0, 2.2, 3.0, 2.5],
         strided_store_ns: [0.3, 1.0, 3.0, 6.0],
+        one_set_ns: [0.0, 2.2, 3.0, 2.5],
         line_ns: [0.25, 2.0, 3.3, 7.0],
         gather_ns: [0.04, 0.05, 0.09, 0.2],
         near_pages: 2048,
