@@ -89,9 +89,10 @@ fn schedules(problem: &Problem) -> Vec<Schedule> {
         texts.push(format!("width=512 tile=i{var}:64@blocks"));
         texts.push(format!("width=256 tile=i{var}:2@runs interleave=2"));
         texts.push(format!("width=512 tile=i{var}:64@runs jam=3 align=64"));
+        texts.push(format!("width=256 tile=i{var}:8@lanes jam=3"));
         for (by, width) in [(4, 256), (8, 256), (16, 512), (32, 512)] {
             texts.push(format!("width={width} tile=i{var}:{by}@folds"));
-            texts.push(format!("width={width} tile=i{var}:{by}@lanes jam={}", if by == 8 { 3 } else { 1 }));
+            texts.push(format!("width={width} tile=i{var}:{by}@lanes"));
             texts.push(format!("width={width} tile=i{var}:{by}@across"));
             texts.push(format!("width={width} tile=i{var}:{by}@rows"));
         }

@@ -61,7 +61,8 @@ const FEWEST: u64 = 4;
 /// ...
 /// ```
 ///
-/// The folds at the end of a `@lanes` tile (see `side_by_side`) are shared by as many outputs as a vector has results of.
+/// The folds at the end of a `@lanes` tile (see `side_by_side`) are shared by as many outputs as a vector has results of;
+/// where half as many outputs or fewer are left, each of these folds alone.
 /// Lanes that stand side by side already are copied as one row:
 ///
 /// ```text
@@ -93,64 +94,66 @@ pub fn share_folds(mut nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nes
     }
     let mut names = Names::after(&nest);
     let declared = accumulators(&nest);
-    let vector_bytes = u64::from(vectors.bits / 8);
     let body = std::mem::take(&mut nest.body);
-    nest.body = rewrite(body, &mut |stmt| {
+    let vector_bytes = u64::from(vectors.bits / 8);
+    let mut sharing = Sharing { vector_bytes, declared: &declared, nest: &mut nest, names: &mut names };
+    let body = rewrite(body, &mut |stmt| {
         let Stmt::For(l) = stmt else { return None };
         let Tile { transform, by, .. } = schedule.tile_of(l.var)?;
         let is_whole = matches!(l.extent, Extent::Const(outputs) if outputs <= by);
         match transform {
-            Transform::SharedFolds if is_whole => shared(l, vector_bytes, &declared, &mut nest, &mut names),
-            Transform::Lanes => shared_by_vectors(l, vector_bytes, &declared, &mut nest, &mut names),
+            Transform::SharedFolds if is_whole => sharing.at_once(l),
+            Transform::Lanes => sharing.by_vectors(l),
             Transform::SharedFolds | Transform::Steps | Transform::Across | Transform::Rows => None,
             Transform::Blocks | Transform::Runs => None,
         }
     });
-    nest
+    Nest { body, ..nest }
 }
 
-/// The statements of a loop over outputs that fold together; `None` if they are few or their folds cannot be shared.
-fn shared(
-    l: &Loop,
+/// The nest whose folds are shared.
+struct Sharing<'n> {
     vector_bytes: u64,
-    declared: &FxHashMap<AccId, StateAcc>,
-    nest: &mut Nest,
-    names: &mut Names,
-) -> Option<Vec<Stmt>> {
-    let Extent::Const(FEWEST..) = l.extent else { return None };
-    Some(Parts::of(l, vector_bytes, nest, declared)?.written_out(l, nest, names))
+    declared: &'n FxHashMap<AccId, StateAcc>,
+    nest: &'n mut Nest,
+    names: &'n mut Names,
 }
 
-/// The same where as many outputs fold together as a vector has results of: the loop is one over vectors of outputs, and
-/// those that are left.
-fn shared_by_vectors(
-    l: &Loop,
-    vector_bytes: u64,
-    declared: &FxHashMap<AccId, StateAcc>,
-    nest: &mut Nest,
-    names: &mut Names,
-) -> Option<Vec<Stmt>> {
-    let Extent::Const(outputs) = l.extent else { return None };
-    let bytes =
-        |s: &Stmt| if let Stmt::Fold { accs, .. } = s { Some(declared[accs.first()?].dtype.bytes()) } else { None };
-    let by = vector_bytes / l.body.iter().filter_map(bytes).max()?;
-    let (whole, rest) = (outputs / by, outputs % by);
-    let part = |outputs: u64, start: &Index| {
-        Loop::new(l.var, outputs, LoopKind::Parallel, substitute(l.body.clone(), l.var, &start.clone().plus(l.var, 1)))
-    };
-    let mut out = vec![];
-    if whole > 0 {
-        let vectors = names.loop_over(l.var.over);
-        let part = shared(&part(by, &Index::term(vectors, by as i64)), vector_bytes, declared, nest, names)?;
-        out.push(Stmt::For(Loop::new(vectors, whole, LoopKind::Parallel, part)));
+impl Sharing<'_> {
+    /// The statements of a loop over outputs that all fold together; `None` if they are few or their folds cannot be shared.
+    fn at_once(&mut self, l: &Loop) -> Option<Vec<Stmt>> {
+        let Extent::Const(FEWEST..) = l.extent else { return None };
+        Some(Parts::of(l, self.vector_bytes, self.nest, self.declared)?.written_out(l, self.nest, self.names))
     }
-    if rest > 0 {
-        let part = part(rest, &Index::constant((whole * by) as i64));
-        let shared = (2 * rest > by).then(|| shared(&part, vector_bytes, declared, nest, names)).flatten();
-        let body = shared.unwrap_or_else(|| vec![Stmt::For(part)]);
-        out.extend(if whole > 0 { renamed(body, names) } else { body });
+
+    /// The same where as many outputs fold together as a vector has results of: a loop over vectors of outputs, and those
+    /// that are left.
+    fn by_vectors(&mut self, l: &Loop) -> Option<Vec<Stmt>> {
+        let Extent::Const(outputs) = l.extent else { return None };
+        let bytes = |s: &Stmt| {
+            let Stmt::Fold { accs, .. } = s else { return None };
+            Some(self.declared[accs.first()?].dtype.bytes())
+        };
+        let by = self.vector_bytes / l.body.iter().filter_map(bytes).max()?;
+        let (whole, rest) = (outputs / by, outputs % by);
+        let part = |outputs: u64, start: Index| {
+            let body = substitute(l.body.clone(), l.var, &start.plus(l.var, 1));
+            Loop::new(l.var, outputs, LoopKind::Parallel, body)
+        };
+        let mut out = vec![];
+        if whole > 0 {
+            let vectors = self.names.loop_over(l.var.over);
+            let body = self.at_once(&part(by, Index::term(vectors, by as i64)))?;
+            out.push(Stmt::For(Loop::new(vectors, whole, LoopKind::Parallel, body)));
+        }
+        if rest > 0 {
+            let part = part(rest, Index::constant((whole * by) as i64));
+            let shared = if 2 * rest > by { self.at_once(&part) } else { None };
+            let body = shared.unwrap_or_else(|| vec![Stmt::For(part)]);
+            out.extend(if whole > 0 { renamed(body, self.names) } else { body });
+        }
+        Some(out)
     }
-    Some(out)
 }
 
 /// The body of a tile in parts, which become loops over its outputs.

@@ -124,7 +124,8 @@ pub(super) fn parts(facts: &Facts, schedule: &Schedule, level: Level) -> f64 {
 }
 
 /// The cost: rows are read in order, again from the cache that holds a block of them, and the slices of a row fold
-/// together. The steps of a row wait for one another. States that do not stay in registers are visited at each step.
+/// together. The steps of a row wait for one another. States that do not stay in registers are visited
+/// once for every few jammed steps.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let machine = &facts.machine;
     let by = contiguous::outputs_of(facts, schedule).by;
