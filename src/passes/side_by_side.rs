@@ -10,7 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Moves the loop of a `@lanes` tile, with the output loops inside it, inside the loops over blocks, steps and positions,
 /// and around those over lanes. The slices of a tile, runs of a few elements that lie side by side, are then walked as
-/// one row. What a lane reads of its slice's values is spread over the lanes before the loop over steps:
+/// one row. What a lane reads of its slice's values is spread over the lanes before the loop over steps, and numbers of
+/// positions before all loops:
 ///
 /// ```text
 /// for i0 in 0..32 parallel {
@@ -51,12 +52,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// that holds anything else stays where it is.
 pub fn side_by_side(mut nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
+    let mut numbers = Spreads::default();
     let body = std::mem::take(&mut nest.body);
-    nest.body = rewrite(body, &mut |stmt| {
+    let body = rewrite(body, &mut |stmt| {
         let Stmt::For(l) = stmt else { return None };
-        let is_tile = schedule.tile_of(l.var).is_some_and(|tile| tile.transform == Transform::Lanes);
-        is_tile.then(|| moved(l, &mut names)).flatten()
+        schedule.tile_of(l.var).filter(|tile| tile.transform == Transform::Lanes)?;
+        let mut with_own = numbers.clone();
+        let moved = moved(l, &mut with_own, &mut names)?;
+        numbers = with_own;
+        Some(moved)
     });
+    nest.body = numbers.stmts();
+    nest.body.extend(body);
     nest
 }
 
@@ -64,6 +71,8 @@ pub fn side_by_side(mut nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
 struct Moved<'n> {
     band: Band,
     own: FxHashMap<AccId, Own>,
+    /// The numbers of positions that rows of the nest read.
+    numbers: &'n mut Spreads,
     names: &'n mut Names,
 }
 
@@ -98,10 +107,10 @@ enum Part {
     Declared(Stmt),
 }
 
-fn moved(l: &Loop, names: &mut Names) -> Option<Vec<Stmt>> {
+fn moved(l: &Loop, numbers: &mut Spreads, names: &mut Names) -> Option<Vec<Stmt>> {
     let (band, body) = Band::of(l.clone())?;
     let own = own(&body)?;
-    let mut moved = Moved { band, own, names };
+    let mut moved = Moved { band, own, numbers, names };
     let body = map_elements(body, &mut |acc, index| (acc, moved.widened(acc, index)));
     moved.body(body)
 }
@@ -241,7 +250,7 @@ impl Moved<'_> {
                 let mut spreads = Spreads::default();
                 let walked = self.step_part(Stmt::For(l), &set, &mut spreads)?;
                 let walked = self.distributed(vec![walked])?;
-                let mut out = spreads.stmts(self.names);
+                let mut out = spreads.stmts();
                 out.extend(walked);
                 Some(Part::Outside(out))
             }
@@ -358,7 +367,7 @@ impl Moved<'_> {
         let own = &self.own;
         let fixed =
             Fixed { acc: &|acc| own.contains_key(&acc) && !set.contains(&acc), buffer: &|_| false, around: &|_| false };
-        let body = spreads.replace(l.body, &row, &fixed, self.names);
+        let body = spreads.replace(l.body, &row, &fixed, self.numbers, self.names);
         Loop { body, ..l }
     }
 }

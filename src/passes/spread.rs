@@ -9,7 +9,7 @@ use cranefold_ir::analysis::{
     Access, Band, is_elementwise, is_straight, partition, renamed, substitute, visit_accesses,
 };
 use cranefold_ir::work::{Work, one_each};
-use cranefold_ir::{AccId, BufferRole, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
+use cranefold_ir::{AccId, BufferRole, DefId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
 use rustc_hash::FxHashSet;
 
 /// The bytes of a vector: outputs whose elements fill it, or several, need no rows.
@@ -52,6 +52,8 @@ const POSITIONS: u64 = 16;
 /// }
 /// ```
 ///
+/// The numbers of positions of a row are the same for all slices: they are spread once, before all loops of the nest.
+///
 /// A loop that writes positions is split first, so that sixteen positions of all slices are a row, or fewer where that pays.
 /// So is a loop over outputs that are computed of inputs alone: sixteen pixels of three channels are a row. Rows that
 /// directly follow a loop over steps, the steps that are left, share what is spread for it:
@@ -62,18 +64,21 @@ const POSITIONS: u64 = 16;
 /// for l5 in 0..4 parallel { for i0 in 0..3 parallel { a1[3*l5 + i0] = add(a1[3*l5 + i0], sub(x0[3*l5 + i0 + 3072], a2[3*l5 + i0])) } }
 /// ```
 ///
-/// Legal because nothing changes these values while the loop around the rows runs.
+/// Legal because nothing changes these values while the loop around the rows runs, and numbers of positions never change.
 pub fn spread(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     if !vectors.are_wide() {
         return nest;
     }
     let mut names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
-    nest.body = in_body(body, &nest, &mut names);
+    let mut numbers = Spreads::default();
+    let body = in_body(body, &nest, &mut numbers, &mut names);
+    nest.body = numbers.stmts();
+    nest.body.extend(body);
     nest
 }
 
-fn in_body(body: Vec<Stmt>, nest: &Nest, names: &mut Names) -> Vec<Stmt> {
+fn in_body(body: Vec<Stmt>, nest: &Nest, numbers: &mut Spreads, names: &mut Names) -> Vec<Stmt> {
     let mut out = vec![];
     let mut rest = body.into_iter().peekable();
     while let Some(stmt) = rest.next() {
@@ -85,19 +90,19 @@ fn in_body(body: Vec<Stmt>, nest: &Nest, names: &mut Names) -> Vec<Stmt> {
                 while let Some(Stmt::For(l)) = rest.next_if(|s| matches!(s, Stmt::For(l) if is_row_of_lanes(l))) {
                     loops.push(l);
                 }
-                let mut rows = Rows::of(&loops, nest, names);
+                let mut rows = Rows::of(&loops, nest, numbers, names);
                 let walk = |l| if is_row_of_lanes(&l) { rows.row(l) } else { rows.in_loop(l) };
                 let loops: Vec<Loop> = loops.into_iter().map(walk).collect();
-                out.extend(rows.stmts());
+                out.extend(rows.spreads.stmts());
                 out.extend(loops.into_iter().map(Stmt::For));
             }
             Stmt::For(l) if l.var.over == Over::Position || (l.var.over == Over::Output && is_row(&l)) => {
-                let mut rows = Rows::of(std::slice::from_ref(&l), nest, names);
+                let mut rows = Rows::of(std::slice::from_ref(&l), nest, numbers, names);
                 let loops = rows.in_positions(l);
-                out.extend(rows.stmts());
+                out.extend(rows.spreads.stmts());
                 out.extend(loops);
             }
-            other => out.push(other.with_body(|body| in_body(body, nest, names))),
+            other => out.push(other.with_body(|body| in_body(body, nest, numbers, names))),
         }
     }
     out
@@ -106,6 +111,8 @@ fn in_body(body: Vec<Stmt>, nest: &Nest, names: &mut Names) -> Vec<Stmt> {
 /// The rows that a loop walks, and those that follow it.
 struct Rows<'n> {
     spreads: Spreads,
+    /// The numbers of positions that rows of the nest read.
+    numbers: &'n mut Spreads,
     nest: &'n Nest,
     names: &'n mut Names,
     /// Accumulators that the loops change or declare.
@@ -115,7 +122,7 @@ struct Rows<'n> {
 }
 
 impl<'n> Rows<'n> {
-    fn of(loops: &[Loop], nest: &'n Nest, names: &'n mut Names) -> Rows<'n> {
+    fn of(loops: &[Loop], nest: &'n Nest, numbers: &'n mut Spreads, names: &'n mut Names) -> Rows<'n> {
         let mut changed = FxHashSet::default();
         let mut inside: Vec<LoopVar> = loops.iter().map(|l| l.var).collect();
         for stmt in loops.iter().flat_map(|l| &l.body) {
@@ -126,11 +133,7 @@ impl<'n> Rows<'n> {
             });
             stmt.visit(&mut |s| inside.extend(s.bound_loop_var()));
         }
-        Rows { spreads: Spreads::default(), nest, names, changed, inside }
-    }
-
-    fn stmts(self) -> Vec<Stmt> {
-        self.spreads.stmts(self.names)
+        Rows { spreads: Spreads::default(), numbers, nest, names, changed, inside }
     }
 
     /// The loop with spread values in the rows that it walks.
@@ -191,20 +194,28 @@ impl<'n> Rows<'n> {
             around: &|var| !self.inside.contains(&var),
         };
         let body = std::mem::take(&mut inner.body).into_iter().map(|s| without_unused(s, &row, self.nest)).collect();
-        inner.body = self.spreads.replace(body, &row, &fixed, self.names);
+        inner.body = self.spreads.replace(body, &row, &fixed, self.numbers, self.names);
         l
     }
 }
 
 /// The statement with one number in place of the positions of a row where a definition uses none.
 fn without_unused(stmt: Stmt, row: &Band, nest: &Nest) -> Stmt {
-    let Stmt::Call { vars, def, args } = stmt else { return stmt };
     let of_row = |var: LoopVar| row.loops.iter().any(|&(v, _)| v == var);
-    let one = |(n, arg): (usize, Expr)| match arg {
+    let one = |def: DefId, (n, arg): (usize, Expr)| match arg {
         Expr::At(dtype, index) if nest.def(def).is_hint(n) => Expr::At(dtype, partition(&index, of_row).1),
         other => other,
     };
-    Stmt::Call { vars, def, args: args.into_iter().enumerate().map(one).collect() }
+    let stmt = stmt.map_exprs(&mut |e| {
+        e.rewrite(&mut |e| match e {
+            Expr::Call(def, dtype, args) => {
+                Expr::Call(def, dtype, args.into_iter().enumerate().map(|arg| one(def, arg)).collect())
+            }
+            other => other,
+        })
+    });
+    let Stmt::Call { vars, def, args } = stmt else { return stmt };
+    Stmt::Call { vars, def, args: args.into_iter().enumerate().map(|arg| one(def, arg)).collect() }
 }
 
 /// Returns true for a row of several lanes that walks memory as one loop: one lane reads values of the slices as they

@@ -4,11 +4,13 @@ use cranefold_ir::analysis::{Band, partition};
 use cranefold_ir::{AccId, BufId, Expr, Index, Loop, LoopVar, Names, Over, Scalar, Stmt};
 
 /// Values that the elements of rows read, each spread over an accumulator with an element for each of a row's.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Spreads {
     found: Vec<Spread>,
 }
 
+/// A value, with the loops over a row of elements that read it.
+#[derive(Clone)]
 struct Spread {
     value: Expr,
     acc: AccId,
@@ -27,8 +29,15 @@ pub(super) struct Fixed<'f> {
 
 impl Spreads {
     /// The statements of a row with spread values in place of those that do not walk memory as its loops do: elements of
-    /// accumulators and inputs, and numbers of positions.
-    pub fn replace(&mut self, body: Vec<Stmt>, row: &Band, fixed: &Fixed, names: &mut Names) -> Vec<Stmt> {
+    /// accumulators and inputs, and numbers of positions. These are the same in all rows, and spread with `numbers`.
+    pub fn replace(
+        &mut self,
+        body: Vec<Stmt>,
+        row: &Band,
+        fixed: &Fixed,
+        numbers: &mut Spreads,
+        names: &mut Names,
+    ) -> Vec<Stmt> {
         let of_row = |var: LoopVar| row.loops.iter().any(|&(v, _)| v == var);
         let mut one = |e: Expr| {
             let (Expr::Read(.., index) | Expr::Load(.., index) | Expr::At(_, index)) = &e else { return e };
@@ -37,47 +46,40 @@ impl Spreads {
             if own.is_constant() || walks_as_row(&own, row) {
                 return e;
             }
-            let (value, base) = match &e {
-                Expr::Read(acc, ..) if (fixed.acc)(*acc) && is_around => (e.clone(), None),
-                Expr::Load(buffer, ..) if (fixed.buffer)(*buffer) && is_around => (e.clone(), None),
-                Expr::At(dtype, _) if dtype.is_int() => (Expr::At(*dtype, own), Some(Expr::At(*dtype, rest))),
-                Expr::Read(..) | Expr::Load(..) | Expr::At(..) => return e,
-                Expr::Const(_) | Expr::Var(..) | Expr::Op(..) | Expr::Call(..) => return e,
-            };
-            let spread = Expr::Read(self.of(&value, row, names), value.dtype(), row.position());
-            match base {
-                Some(base) => base.add(spread),
-                None => spread,
+            match &e {
+                Expr::Read(acc, ..) if (fixed.acc)(*acc) && is_around => self.read(&e, row, names),
+                Expr::Load(buffer, ..) if (fixed.buffer)(*buffer) && is_around => self.read(&e, row, names),
+                Expr::At(dtype, _) if dtype.is_int() => {
+                    Expr::At(*dtype, rest).add(numbers.read(&Expr::At(*dtype, own), row, names))
+                }
+                Expr::Read(..) | Expr::Load(..) | Expr::At(..) => e,
+                Expr::Const(_) | Expr::Var(..) | Expr::Op(..) | Expr::Call(..) => e,
             }
         };
         each_expr(body, &mut one)
     }
 
-    /// The accumulator of a value spread over a row, or over a longer one.
-    fn of(&mut self, value: &Expr, row: &Band, names: &mut Names) -> AccId {
-        if let Some(known) = self.found.iter().find(|known| known.begins_with(value, row)) {
-            return known.acc;
-        }
-        let acc = names.acc();
-        self.found.push(Spread { value: value.clone(), acc, row: row.clone() });
-        acc
+    /// The element of a value spread over a row, or over a longer one.
+    fn read(&mut self, value: &Expr, row: &Band, names: &mut Names) -> Expr {
+        let known = self.found.iter().find(|known| known.begins_with(value, row)).map(|known| known.acc);
+        let acc = known.unwrap_or_else(|| {
+            let acc = names.acc();
+            // The loops that spread it run once, whatever those of the row run over.
+            let loops = row.loops.iter().map(|&(_, extent)| (names.loop_over(Over::Element), extent)).collect();
+            let spread = Band { loops };
+            self.found.push(Spread { value: in_loops(value, row, &spread), acc, row: spread });
+            acc
+        });
+        Expr::Read(acc, value.dtype(), row.position())
     }
 
     /// The statements that spread the values, to stand before the rows.
-    pub fn stmts(self, names: &mut Names) -> Vec<Stmt> {
+    pub fn stmts(self) -> Vec<Stmt> {
         let mut out = vec![];
         for Spread { value, acc, row } in self.found {
             let dtype = value.dtype();
             out.push(Stmt::Acc { acc, dtype, len: row.count(), init: Scalar::zero(dtype) });
-            // These loops run once, whatever those of the row run over.
-            let vars: Vec<(LoopVar, u64)> =
-                row.loops.iter().map(|&(_, extent)| (names.loop_over(Over::Element), extent)).collect();
-            let loops = Band { loops: vars.clone() };
-            let mut set = Stmt::Set { acc, index: row.position(), value };
-            for (&(from, _), &(to, _)) in row.loops.iter().zip(&vars) {
-                set.each_index_mut(&mut |index| index.substitute(from, &Index::term(to, 1)));
-            }
-            out.extend(loops.around(vec![set]));
+            out.extend(row.around(vec![Stmt::Set { acc, index: row.position(), value }]));
         }
         out
     }
@@ -86,14 +88,21 @@ impl Spreads {
 impl Spread {
     /// Returns true if the first elements are those of a value over a row with as many outputs.
     fn begins_with(&self, value: &Expr, row: &Band) -> bool {
-        let ([(outer, extent), inner @ ..], [(other, fewer), others @ ..]) = (&self.row.loops[..], &row.loops[..])
-        else {
+        let ([(_, extent), inner @ ..], [(_, fewer), others @ ..]) = (&self.row.loops[..], &row.loops[..]) else {
             return false;
         };
-        let mut renamed = value.clone();
-        renamed.each_index_mut(&mut |index| index.substitute(*other, &Index::term(*outer, 1)));
-        inner == others && fewer <= extent && renamed == self.value
+        let are_extents = inner.iter().map(|&(_, extent)| extent).eq(others.iter().map(|&(_, extent)| extent));
+        are_extents && fewer <= extent && in_loops(value, row, &self.row) == self.value
     }
+}
+
+/// The value with the variables of the loops of one band in place of those of another.
+fn in_loops(value: &Expr, from: &Band, to: &Band) -> Expr {
+    let mut value = value.clone();
+    for (&(from, _), &(to, _)) in from.loops.iter().zip(&to.loops) {
+        value.each_index_mut(&mut |index| index.substitute(from, &Index::term(to, 1)));
+    }
+    value
 }
 
 /// The statements, and those in their loops, with `f` applied to each part of their expressions.
