@@ -56,7 +56,7 @@ impl Numbers for Generator<'_> {
         if offset > 0 {
             let distance = self.program.reg(Class::General);
             let (to, from) = (Arg::Reg(reg, View::R64), Arg::Reg(distance, View::R64));
-            self.prologue.push(Item::Inst(Inst::new(Opcode::MovBy64, &[from, Arg::Imm(offset as i64)])));
+            self.prologue.push(Item::Inst(Inst::number(distance, offset as i64)));
             self.prologue.push(Item::Inst(Inst::new(Opcode::Add, &[to, from])));
         }
         self.bases.insert(base, reg);
@@ -121,11 +121,7 @@ impl Numbers for Generator<'_> {
 impl Generator<'_> {
     /// `to = value`.
     pub(super) fn set_number(&mut self, to: Reg, value: i64) {
-        let inst = match u32::try_from(value) {
-            Ok(small) => Inst::new(Opcode::MovBy32, &[Arg::Reg(to, View::R32), Arg::Imm(i64::from(small))]),
-            Err(_) => Inst::new(Opcode::MovBy64, &[Arg::Reg(to, View::R64), Arg::Imm(value)]),
-        };
-        self.emit(inst);
+        self.emit(Inst::number(to, value));
     }
 
     /// `to = value * factor`.

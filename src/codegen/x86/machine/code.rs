@@ -81,6 +81,14 @@ impl Inst {
         Inst { opcode, args: all, mask: None, zeroing: false, in_order: false }
     }
 
+    /// `to = value`.
+    pub fn number(to: Reg, value: i64) -> Inst {
+        match u32::try_from(value) {
+            Ok(small) => Inst::new(Opcode::MovBy32, &[Arg::Reg(to, View::R32), Arg::Imm(i64::from(small))]),
+            Err(_) => Inst::new(Opcode::MovBy64, &[Arg::Reg(to, View::R64), Arg::Imm(value)]),
+        }
+    }
+
     /// The same instruction under a mask.
     pub fn masked(self, mask: Reg, zeroing: bool) -> Inst {
         debug_assert_ne!(self.opcode.row().masking, Masking::Unmasked, "a mask of {:?}", self.opcode);

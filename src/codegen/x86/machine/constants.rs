@@ -1,4 +1,5 @@
-//! The places of constants: in registers around loops while there are enough, else operands in memory.
+//! The places of constants: in registers around loops while there are enough, else operands in memory or registers that
+//! are loaded where they are used.
 
 use super::code::{Arg, Class, Constant, Inst, Item, MachineProgram, Reg, View};
 use super::live::{Interval, LoopSpan, intervals, loops};
@@ -40,8 +41,18 @@ struct Home {
     reg: Reg,
 }
 
+/// A constant in a register that was loaded where it is used.
+#[derive(Clone, Copy)]
+struct Loaded {
+    constant: usize,
+    reg: Reg,
+    /// The last item that uses it.
+    used: u32,
+}
+
 /// Loads constants. The most used ones are loaded before the outermost loops around their uses through which a register
-/// is free; the others where they are used, as operands in memory if the instruction takes one.
+/// is free; the others where they are used, as operands in memory if the instruction takes one, and again where there is
+/// no register free up to their next use, or a label or a loop begins before it.
 pub fn place(program: &mut MachineProgram, tier: Tier, fixed: &[Reg]) -> Pool {
     let mut pool = Pool::default();
     if program.constants.is_empty() {
@@ -53,7 +64,7 @@ pub fn place(program: &mut MachineProgram, tier: Tier, fixed: &[Reg]) -> Pool {
     let spans = loops(program);
     let live = intervals(program, &spans, fixed);
     let around = around(program, constants.len(), &index);
-    let mut pressure = Pressure::new(program, &live, &index);
+    let mut pressure = Pressure::new(program, tier, &live, &index);
     let mut homes: Vec<Home> = vec![];
     let mut order: Vec<usize> = (0..constants.len()).filter(|&n| live[constants[n].0.0 as usize].used).collect();
     order.sort_by(|&a, &b| {
@@ -62,20 +73,16 @@ pub fn place(program: &mut MachineProgram, tier: Tier, fixed: &[Reg]) -> Pool {
     });
     for constant in order {
         let class = program.classes[constants[constant].0.0 as usize];
-        let most = match class {
-            Class::Mask => 7,
-            _ => tier.registers(),
-        };
         let mut held_to = None;
         for span in around[constant].iter().map(|&l| spans[l]) {
-            if held_to.is_none_or(|end| span.start > end) && pressure.fits(class, span, most) {
+            if held_to.is_none_or(|end| span.start > end) && pressure.fits(class, span) {
                 pressure.add(class, span);
                 homes.push(Home { constant, span, reg: program.reg(class) });
                 held_to = Some(span.end);
             }
         }
     }
-    rewrite(program, tier, &constants, &index, &homes, &mut pool);
+    rewrite(program, tier, &constants, &index, &homes, pressure, &mut pool);
     pool
 }
 
@@ -110,14 +117,19 @@ fn around(program: &MachineProgram, constants: usize, index: &Numbers) -> Vec<Ve
     around
 }
 
+/// The mask registers that instructions may name as their mask.
+const MASKS: usize = 7;
+
 /// The number of live registers of each class at each item.
 struct Pressure {
     vector: Vec<i32>,
     mask: Vec<i32>,
+    /// The vector registers of the target.
+    vectors: usize,
 }
 
 impl Pressure {
-    fn new(program: &MachineProgram, live: &[Interval], constants: &Numbers) -> Pressure {
+    fn new(program: &MachineProgram, tier: Tier, live: &[Interval], constants: &Numbers) -> Pressure {
         // What begins at each item, less what has ended there.
         let len = program.items.len() + 1;
         let (mut vector, mut mask) = (vec![0i32; len], vec![0i32; len]);
@@ -140,15 +152,16 @@ impl Pressure {
             });
             counts.collect()
         });
-        Pressure { vector, mask }
+        Pressure { vector, mask, vectors: tier.registers() }
     }
 
     fn of(&mut self, class: Class) -> &mut Vec<i32> {
         if class == Class::Mask { &mut self.mask } else { &mut self.vector }
     }
 
-    /// Returns true if two registers are free throughout a loop: one for the constant, and one to load others.
-    fn fits(&mut self, class: Class, span: LoopSpan, most: usize) -> bool {
+    /// Returns true if two registers are free throughout a span: one for the constant, and one to load others.
+    fn fits(&mut self, class: Class, span: LoopSpan) -> bool {
+        let most = if class == Class::Mask { MASKS } else { self.vectors };
         let counts = &self.of(class)[span.start as usize..=span.end as usize];
         counts.iter().fold(0, |most, &count| most.max(count)) as usize + 2 <= most
     }
@@ -164,6 +177,7 @@ fn rewrite(
     constants: &[(Reg, Constant)],
     index: &Numbers,
     homes: &[Home],
+    mut pressure: Pressure,
     pool: &mut Pool,
 ) {
     let items = std::mem::take(&mut program.items);
@@ -174,7 +188,11 @@ fn rewrite(
     entries.sort_by_key(|&(entry, _)| entry);
     let mut entries = entries.into_iter().peekable();
     let mut out = Vec::with_capacity(items.len() + constants.len());
+    let mut loaded: SmallVec<[Loaded; 8]> = SmallVec::new();
     for (at, &item) in items.iter().enumerate() {
+        if matches!(item, Item::Enter(_) | Item::Leave | Item::Label(_)) {
+            loaded.clear();
+        }
         while let Some((_, home)) = entries.next_if(|&(entry, _)| entry == at) {
             load(program, tier, home.reg, &constants[home.constant].1, pool, &mut out);
         }
@@ -193,13 +211,25 @@ fn rewrite(
                 item = renamed(item, reg, home.reg);
                 continue;
             }
+            let class = program.classes[reg.0 as usize];
+            if let Some(last) = loaded.iter_mut().find(|l| l.constant == n) {
+                let span = LoopSpan { start: last.used, end: at as u32 };
+                if pressure.fits(class, span) {
+                    pressure.add(class, span);
+                    last.used = at as u32;
+                    item = renamed(item, reg, last.reg);
+                    continue;
+                }
+            }
             let constant = &constants[n].1;
             if let Some(folded) = fold(item, reg, constant, tier, pool) {
                 item = folded;
                 continue;
             }
-            let here = program.reg(program.classes[reg.0 as usize]);
+            let here = program.reg(class);
             load(program, tier, here, constant, pool, &mut out);
+            loaded.retain(|l| l.constant != n);
+            loaded.push(Loaded { constant: n, reg: here, used: at as u32 });
             item = renamed(item, reg, here);
         }
         out.push(item);
@@ -261,9 +291,9 @@ fn load(program: &mut MachineProgram, tier: Tier, to: Reg, constant: &Constant, 
     match constant {
         Constant::Mask(bits) => {
             let number = program.reg(Class::General);
-            let number = Arg::Reg(number, View::R64);
-            emit(Opcode::MovBy64, &[number, Arg::Imm(*bits as i64)]);
-            emit(Opcode::KmovqOf, &[Arg::Reg(to, View::K), number]);
+            out.push(Item::Inst(Inst::number(number, *bits as i64)));
+            let args = [Arg::Reg(to, View::K), Arg::Reg(number, View::R64)];
+            out.push(Item::Inst(Inst::new(Opcode::KmovqOf, &args)));
         }
         Constant::Splat(0, _) => emit(Opcode::Zero, &[full, full, full]),
         Constant::Splat(bits, size) => {

@@ -240,7 +240,39 @@ fn faults_of_constants_are_found() {
         let (from, _) = p.items[at].def().expect("a result");
         p.items.insert(at + 1, Item::Copy { to, from });
     });
-    finds(|p, _| inst(p, Opcode::MovBy64, 1).args[1] = Arg::Imm(0xfe));
+    finds(|p, _| inst(p, Opcode::MovBy32, 0).args[1] = Arg::Imm(0xfe));
+}
+
+#[test]
+fn constants_are_loaded_again_behind_a_label_or_many_registers() {
+    let loads = |label: bool, live: usize| {
+        let mut b = Builder::new(Tier::Avx512);
+        let mask = b.program.constant(Constant::Mask(0xff));
+        let [sum, other] = [(); 2].map(|()| b.vector());
+        b.op(Opcode::Zero, &[sum; 3]);
+        b.op(Opcode::Zero, &[other; 3]);
+        let masks = vec![(); live].into_iter().map(|()| b.program.reg(Class::Mask)).collect::<Vec<_>>();
+        let add = |b: &mut Builder, mask| {
+            let args = [sum, sum, other].map(|reg| b.arg(reg));
+            b.push(Inst::new(Opcode::Vaddps, &args).masked(mask, false));
+        };
+        add(&mut b, mask);
+        masks.iter().for_each(|&mask| b.op(Opcode::Vpcmpgtd, &[mask, sum, other]));
+        if label {
+            let here = b.program.label();
+            b.program.items.push(Item::Label(here));
+        }
+        masks.into_iter().for_each(|mask| add(&mut b, mask));
+        add(&mut b, mask);
+        b.store(BUFFERS, 0, sum);
+        let before = b.program.clone();
+        let pool = constants::place(&mut b.program, Tier::Avx512, &[BUFFERS]);
+        values::same(&before, &b.program, &pool, Tier::Avx512).expect("the constants");
+        let is_load = |item: &&Item| matches!(item, Item::Inst(inst) if inst.opcode == Opcode::KmovqOf);
+        b.program.items.iter().filter(is_load).count()
+    };
+    assert_eq!([loads(false, 0), loads(false, 5)], [1, 1]);
+    assert_eq!([loads(true, 0), loads(false, 6)], [2, 2]);
 }
 
 /// Checks that a change of a program's homes or instructions is found.

@@ -329,7 +329,7 @@ impl Step<'_, '_> {
             }
             (Vmovdqu32 | VmovdquYmm | VmovdquXmm, Arg::Pool(..)) => return args[0],
             (Vmovdqu8 | Vmovdqu16 | Vmovdqu32 | Vmovdqu64, Arg::Reg(..)) => return args[0],
-            (MovBy64, _) => return args[0],
+            (MovBy32 | MovBy64, _) => return args[0],
             (KmovqOf, _) => match self.values.all[args[0] as usize] {
                 Value::Number(bits) => Value::Mask(bits as u64),
                 _ => Value::Result(KmovqOf, None, args),
