@@ -25,6 +25,12 @@ const ENDING_OPS: u64 = 240;
 /// The most iterations of an unrolled loop over elements that runs seldom.
 const COLD: u64 = 2;
 
+/// The most copies of the same lanes that are written out, and the most vectors that they fill: each vector of them becomes one
+/// permutation. `argmax` of bf16[277,36,3] over axis 1 took 12.4 us with a loop that stored 32 copies of three lanes, and 4.2
+/// without.
+const MOST_COPIES: u64 = 64;
+const COPIED_VECTORS: u64 = 8;
+
 /// The most operations of a loop over lanes of which each line of memory is read once where it is unrolled.
 const LINE_OPS: u64 = 512;
 
@@ -69,7 +75,8 @@ const STEP_OPS: u64 = 32;
 /// long with the parts of each row by themselves.
 ///
 /// Accumulators whose every index has become constant live in registers. A loop that ends slices is therefore unrolled even
-/// if it does much, where the states of their steps fit. A loop over elements of accumulators to which no element of an
+/// if it does much, where the states of their steps fit, and so is a longer loop over copies of the same lanes, each vector of
+/// which is one permutation. A loop over elements of accumulators to which no element of an
 /// input is added runs seldom and stays a loop. Folds that several outputs share run often.
 ///
 /// Legal because the order of iterations does not change.
@@ -202,6 +209,7 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &Hot, target: Vectors) -> bool 
         (_, Over::Jam) if n > Schedule::MAX_JAM => false,
         (_, Over::Jam) => l.body.iter().all(|s| !matches!(s, Stmt::Wide { .. })),
         (_, Over::Step) => vectors() && ops() <= STEP_OPS,
+        (LoopKind::Parallel, Over::Element) if fills_vectors(l, n, target) => true,
         (LoopKind::Parallel, Over::Element) if !shared && is_cold(&l.body, &hot.accs) => n <= COLD && vectors(),
         (LoopKind::Parallel, Over::Lane | Over::Element | Over::Block | Over::Position) => {
             n <= SHORT && vectors() && (ops() <= PARALLEL_OPS || n <= GROUP && ops() <= GROUP_OPS)
@@ -219,6 +227,17 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &Hot, target: Vectors) -> bool 
         }
         _ => false,
     }
+}
+
+/// Returns true for a loop over copies of the same lanes of an accumulator, one behind the other, that fill a few vectors.
+fn fills_vectors(l: &Loop, n: u64, target: Vectors) -> bool {
+    let [Stmt::For(inner)] = &l.body[..] else { return false };
+    let (LoopKind::Lanes, Extent::Const(lanes)) = (inner.kind, inner.extent) else { return false };
+    let [Stmt::Set { index, value: Expr::Read(_, dtype, from), .. }] = &inner.body[..] else { return false };
+    let are_copies = from.coefficient(l.var) == 0 && from.coefficient(inner.var) == 1;
+    let follow = index.coefficient(l.var) == lanes as i64 && index.coefficient(inner.var) == 1;
+    let joined = target.joined_lanes(dtype.bytes()).unwrap_or(0);
+    are_copies && follow && lanes < joined && n <= MOST_COPIES && n * lanes <= COPIED_VECTORS * joined
 }
 
 /// Returns true for a loop over lanes, behind values of an input, that computes outputs of inputs alone.

@@ -50,7 +50,7 @@ impl<'a> Copies<'a> {
     pub fn are_permutations(&self, dtype: DType, vectors: Vectors) -> bool {
         let bytes = dtype.bytes();
         let fits = vectors.joined_lanes(bytes).is_some_and(|lanes| self.vector.lanes <= lanes);
-        fits && bytes >= 4 && dtype != DType::Bool
+        fits && dtype != DType::Bool
     }
 
     /// The lanes that elements of the accumulator hold, from `start` on.
