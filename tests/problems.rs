@@ -166,10 +166,16 @@ fn choices_follow_the_widths_and_places_of_values() {
         ("max bf16[4000,10] axes=[1]", "width=512 tile=i0:32 jam=1 in_flight=1"),
         ("argmax bf16[4000,10] axes=[1]", "width=512 form=direct tile=i0:32 jam=1 in_flight=1"),
         ("log_softmax bf16[4000,10] axes=[1]", "width=512 tile=i0:16 jam=1 in_flight=1"),
-        // A few outputs between the elements of slices: in registers, or too many for them in the plain form.
+        // A few outputs between the elements of slices: in registers, in rows whose states are those of a single step, and in
+        // the direct form where the phases of the plain one would wait for folds.
         ("max i8[3000,4,4] axes=[1]", "width=512 tile=i0:16@rows jam=1 in_flight=1"),
         ("max bf16[3000,2,4] axes=[1]", "width=512 tile=i0:8@rows jam=1 in_flight=1"),
-        ("max bf16[3000,4,4] axes=[1]", "width=512 form=direct tile=i0:8@rows jam=1 in_flight=1"),
+        ("max bf16[3000,4,4] axes=[1]", "width=512 tile=i0:8@rows jam=1 in_flight=1"),
+        ("max bf16[555,9,6] axes=[1]", "width=512 tile=i0:5@rows jam=1 in_flight=1"),
+        ("argmax bf16[555,9,6] axes=[1]", "width=512 form=direct tile=i0:5@rows jam=1 in_flight=1"),
+        ("argmax bf16[277,36,3] axes=[1]", "width=512 form=direct tile=i1:3 jam=1 in_flight=1"),
+        ("argmax bf16[10,200,14] axes=[1]", "width=512 tile=i1:14 jam=1 in_flight=1"),
+        ("argmax f32[138,36,6] axes=[1]", "width=512 form=direct tile=i1:6 jam=1 in_flight=1"),
         ("max i8[3000,5,4] axes=[1]", "width=512 tile=i0:16@rows jam=1 in_flight=1"),
         ("sum f32[1168,7,2] axes=[1]", "width=512 tile=i0:16@across jam=1 in_flight=1"),
         // Written by their results: in rows, and by columns that are visited twice.
