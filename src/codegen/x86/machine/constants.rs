@@ -6,6 +6,7 @@ use super::live::{Interval, LoopSpan, intervals, loops};
 use super::row::Memory;
 use super::table::Opcode;
 use super::tier::Tier;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// The constants in memory, and the offset of each.
@@ -50,8 +51,12 @@ struct Loaded {
     used: u32,
 }
 
+/// The uses in the body of a loop, none of which takes an operand in memory, from which on a constant has a register there in
+/// place of a value from before the loop: the value is an operand in memory then.
+const OFTEN: u32 = 4;
+
 /// Loads constants. The most used ones are loaded before the outermost loops around their uses through which a register
-/// is free; the others where they are used, as operands in memory if the instruction takes one, and again where there is
+/// is free, and those that are loaded often in a body before its loop; the others where they are used, as operands in memory if the instruction takes one, and again where there is
 /// no register free up to their next use, or a label or a loop begins before it.
 pub fn place(program: &mut MachineProgram, tier: Tier, fixed: &[Reg]) -> Pool {
     let mut pool = Pool::default();
@@ -63,7 +68,7 @@ pub fn place(program: &mut MachineProgram, tier: Tier, fixed: &[Reg]) -> Pool {
     constants.iter().enumerate().for_each(|(n, (reg, _))| index.0[reg.0 as usize] = Some(n));
     let spans = loops(program);
     let live = intervals(program, &spans, fixed);
-    let around = around(program, constants.len(), &index);
+    let (around, often) = around(program, constants.len(), &index);
     let mut pressure = Pressure::new(program, tier, &live, &index);
     let mut homes: Vec<Home> = vec![];
     let mut order: Vec<usize> = (0..constants.len()).filter(|&n| live[constants[n].0.0 as usize].used).collect();
@@ -74,8 +79,10 @@ pub fn place(program: &mut MachineProgram, tier: Tier, fixed: &[Reg]) -> Pool {
     for constant in order {
         let class = program.classes[constants[constant].0.0 as usize];
         let mut held_to = None;
-        for span in around[constant].iter().map(|&l| spans[l]) {
-            if held_to.is_none_or(|end| span.start > end) && pressure.fits(class, span) {
+        for &number in &around[constant] {
+            let span = spans[number];
+            let is_worth = || often.contains(&(constant, number)) && holds_values(program, &live, &index, span);
+            if held_to.is_none_or(|end| span.start > end) && (pressure.fits(class, span) || is_worth()) {
                 pressure.add(class, span);
                 homes.push(Home { constant, span, reg: program.reg(class) });
                 held_to = Some(span.end);
@@ -86,14 +93,19 @@ pub fn place(program: &mut MachineProgram, tier: Tier, fixed: &[Reg]) -> Pool {
     pool
 }
 
-/// The loops around the uses of each constant, in order of their starts: outer ones come before inner ones.
-fn around(program: &MachineProgram, constants: usize, index: &Numbers) -> Vec<Vec<usize>> {
+/// The loops around the uses of each constant, in order of their starts: outer ones come before inner ones. With them the
+/// constants that are loaded often in the body of a loop, without loops in it, with that loop.
+fn around(program: &MachineProgram, constants: usize, index: &Numbers) -> (Vec<Vec<usize>>, Vec<(usize, usize)>) {
     let mut around: Vec<Vec<usize>> = vec![vec![]; constants];
+    let mut loaded: FxHashMap<(usize, usize), u32> = FxHashMap::default();
     let mut open: Vec<usize> = vec![];
     let mut next = 0;
     for item in &program.items {
         match item {
             Item::Enter(_) => {
+                if let Some(&outer) = open.last() {
+                    loaded.retain(|&(_, l), _| l != outer);
+                }
                 open.push(next);
                 next += 1;
             }
@@ -103,18 +115,42 @@ fn around(program: &MachineProgram, constants: usize, index: &Numbers) -> Vec<Ve
             _ => {}
         }
         item.uses(|r| {
+            let (Some(n), Some(&inner)) = (index.of(r), open.last()) else { return };
+            if program.classes[r.0 as usize] == Class::Vector && !takes_memory(item, r) {
+                *loaded.entry((n, inner)).or_default() += 1;
+            }
             // An inner loop comes with all those around it.
-            if let Some(n) = index.of(r)
-                && let Some(inner) = open.last()
-                && !around[n].contains(inner)
-            {
+            if !around[n].contains(&inner) {
                 let around = &mut around[n];
                 around.extend(open.iter().copied().filter(|l| !around.contains(l)).collect::<SmallVec<[usize; 8]>>());
             }
         });
     }
     around.iter_mut().for_each(|loops| loops.sort_unstable());
-    around
+    (around, loaded.into_iter().filter(|&(_, uses)| uses >= OFTEN).map(|(of, _)| of).collect())
+}
+
+/// Returns true if a vector from before a loop, no constant, is read in it and is not written.
+fn holds_values(program: &MachineProgram, live: &[Interval], index: &Numbers, span: LoopSpan) -> bool {
+    let body = &program.items[span.start as usize..=span.end as usize];
+    let is_before = |reg: Reg| {
+        let interval = live[reg.0 as usize];
+        let is_vector = program.classes[reg.0 as usize] == Class::Vector;
+        is_vector && index.of(reg).is_none() && interval.start < span.start && interval.end >= span.end
+    };
+    let written: SmallVec<[Reg; 32]> = body.iter().filter_map(Item::def).map(|(reg, _)| reg).collect();
+    let mut holds = false;
+    body.iter().for_each(|item| item.uses(|reg| holds |= is_before(reg) && !written.contains(&reg)));
+    holds
+}
+
+/// Returns true if the item may take this register's constant as an operand in memory.
+fn takes_memory(item: &Item, reg: Reg) -> bool {
+    match item {
+        Item::Inst(inst) => inst.foldable().is_some_and(|at| matches!(inst.args[at], Arg::Reg(r, _) if r == reg)),
+        Item::Fma { a, .. } => *a != reg,
+        _ => false,
+    }
 }
 
 /// The mask registers that instructions may name as their mask.

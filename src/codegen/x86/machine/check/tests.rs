@@ -275,6 +275,33 @@ fn constants_are_loaded_again_behind_a_label_or_many_registers() {
     assert_eq!([loads(true, 0), loads(false, 6)], [2, 2]);
 }
 
+#[test]
+fn constants_that_are_loaded_often_take_the_register_of_a_value_that_a_loop_reads() {
+    let loads = |writes: bool| {
+        let mut b = Builder::new(Tier::Avx512);
+        let order = b.program.constant(Constant::Bytes((0..64).collect()));
+        let values = [(); 31].map(|()| b.vector());
+        values.iter().for_each(|&value| b.load(value, BUFFERS, 64));
+        b.steps(|b, x, y| {
+            for (n, &value) in values.iter().enumerate() {
+                let [loaded, sum] = [(); 2].map(|()| b.vector());
+                b.load(loaded, x, 64);
+                if n < 4 {
+                    b.op(Opcode::Vpermd, &[loaded, order, loaded]);
+                }
+                b.op(Opcode::Vaddps, &[if writes { value } else { sum }, loaded, value]);
+                b.store(y, 0, if writes { value } else { sum });
+            }
+        });
+        let before = b.program.clone();
+        let pool = constants::place(&mut b.program, Tier::Avx512, &[BUFFERS]);
+        values::same(&before, &b.program, &pool, Tier::Avx512).expect("the constants");
+        let is_load = |item: &&Item| matches!(item, Item::Inst(inst) if matches!(inst.args[1], Arg::Pool(..)));
+        b.program.items.iter().filter(is_load).count()
+    };
+    assert_eq!([loads(false), loads(true)], [1, 4]);
+}
+
 /// Checks that a change of a program's homes or instructions is found.
 fn finds_in_places(
     (mut program, tier): (MachineProgram, Tier),
