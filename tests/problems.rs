@@ -166,6 +166,15 @@ fn choices_follow_the_widths_and_places_of_values() {
         ("max bf16[4000,10] axes=[1]", "width=512 tile=i0:32 jam=1 in_flight=1"),
         ("argmax bf16[4000,10] axes=[1]", "width=512 form=direct tile=i0:32 jam=1 in_flight=1"),
         ("log_softmax bf16[4000,10] axes=[1]", "width=512 tile=i0:16 jam=1 in_flight=1"),
+        // Rows that end inside a line are written through the caches; pieces of rows that a tile visits twice are asked for.
+        ("rms_norm bf16[12000,16,196] axes=[1]", "width=512 tile=i1:196 jam=1 in_flight=1"),
+        (
+            "rms_norm bf16[12000,16,192] axes=[1]",
+            "width=512 tile=i1:192 jam=1 in_flight=1 prefetch=32768 nontemporal=on",
+        ),
+        ("var f64[8000,16,196] axes=[1]", "width=512 tile=i1:48 jam=1 in_flight=1 prefetch=32768"),
+        ("var f32[20000,1000] axes=[0]", "width=512 tile=i0:1000 jam=1 in_flight=1"),
+        ("log_sum_exp f32[64,128,1024] axes=[1]", "width=512 tile=i1:1024 jam=1 in_flight=1 prefetch=32768"),
         // A few outputs between the elements of slices: in registers, in rows whose states are those of a single step, and in
         // the direct form where the phases of the plain one would wait for folds.
         ("max i8[3000,4,4] axes=[1]", "width=512 tile=i0:16@rows jam=1 in_flight=1"),

@@ -103,8 +103,11 @@ impl Written {
     }
 }
 
+/// The most outputs side by side that are written as one row with those of the next positions.
+const MOST_JOINED: u64 = 64;
+
 /// Bytes of an output that are written one after the other: along the positions of a slice, or across slices side by side
-/// and then along their positions.
+/// and then, if they are few, along their positions. Each position of more begins a row of its own.
 pub(super) fn run_bytes(problem: &Problem, output: usize) -> u64 {
     let longer = |run: u64, b: &IndexBox| {
         let follow = |run: u64, dim: &Dim| match dim.stride.outputs[output] == run as i64 {
@@ -115,7 +118,7 @@ pub(super) fn run_bytes(problem: &Problem, output: usize) -> u64 {
     };
     let along = |run: u64| problem.positions.iter().map(|b| longer(run, b)).min().unwrap_or(run);
     let across = problem.slices.iter().map(|b| longer(1, b)).min().unwrap_or(1);
-    let run = if across > 1 { along(across) } else { along(1) };
+    let run = if across < MOST_JOINED { along(across) } else { across };
     run.saturating_mul(problem.outputs[output].dtype.bytes())
 }
 

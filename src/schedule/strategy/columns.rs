@@ -44,6 +44,10 @@ const SEARCHED_SPREADING_NS: f64 = 11.0;
 /// 0.75 times as long as with the states of whole rows in memory, of 256 rows 1.3 times.
 const MOST_PAGES: u64 = 128;
 
+/// The most rows of a matrix whose pieces are asked for ahead: of `var` of f32[20000,1000] over axis 0 they took 8.6 ms that way,
+/// and 5.0 in whole rows.
+const MOST_ASKED_ROWS: u64 = 512;
+
 /// The most steps of a problem whose steps are all unrolled.
 const FEW_STEPS: u64 = 8;
 
@@ -97,7 +101,8 @@ pub(super) fn are_in_registers(facts: &Facts, schedule: &Schedule) -> bool {
 }
 
 /// Returns true if columns in memory are read sooner if they are asked for ahead: where operations, or those with visits of
-/// accumulators, take a part of the time. Of 8-byte elements `argmax` took 1.1 times as long that way.
+/// accumulators, take a part of the time. Of 8-byte elements `argmax` took 1.1 times as long that way, and rows whose outputs
+/// go through the caches 1.1 to 1.7 times: those are read before they are written.
 pub(super) fn gain_by_asking(facts: &Facts, schedule: &Schedule, visits_again: bool) -> bool {
     let machine = &facts.machine;
     let read_ns = machine.read_ns(facts.bytes);
@@ -108,7 +113,8 @@ pub(super) fn gain_by_asking(facts: &Facts, schedule: &Schedule, visits_again: b
     let widens = facts.element_bytes == 2 && is_wide && visiting_ns > 0.0;
     let visits = widens && computing_ns + visiting_ns > machine.visiting_share * read_ns;
     let gains = works || visits || facts.problem.takes_position;
-    gains && facts.element_bytes < 8 || visits_again && are_in_registers(facts, schedule)
+    let writes = facts.written.is_some() && !schedule.nontemporal;
+    gains && facts.element_bytes < 8 && !writes || visits_again && are_in_registers(facts, schedule)
 }
 
 /// Returns true if columns are asked for ahead though the last cache is thought to hold them: of data that fills most of it,
@@ -117,9 +123,7 @@ pub(super) fn gain_by_asking(facts: &Facts, schedule: &Schedule, visits_again: b
 /// of one line took 1.1 times as long.
 pub(super) fn gain_by_asking_last_cache(facts: &Facts, schedule: &Schedule) -> bool {
     let [_, _, last] = facts.machine.cache_bytes;
-    let are_pieces = facts.element_bytes * tile_outputs(facts, schedule) > Machine::LINE_BYTES;
-    let visits_again = facts.phases > 1 && are_in_registers(facts, schedule);
-    2 * facts.bytes > last && facts.element_bytes >= 4 && are_pieces && visits_again
+    2 * facts.bytes > last && are_pieces_asked(facts, schedule)
 }
 
 /// Returns true if the second of two phases gains by tiles so narrow that the first-level cache has their blocks still, as
@@ -169,16 +173,22 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let block = machine.level((facts.slice_bytes() / facts.tree.blocks()).saturating_mul(tile));
     let read_again = |level: Level| facts.bytes as f64 / machine.read_rate[level as usize];
     let again_ns = if reads_near(facts) { read_again(block) - read_again(Level::L1) } else { 0.0 };
-    let scattered = scattered(machine, level, schedule.jam > 1, in_registers, [piece_bytes, row_bytes]);
-    let asked = if schedule.prefetch > 0 { machine.reading_columns_asked[level as usize] } else { 1.0 };
+    let slowdown = slowdown(facts, schedule, level, [piece_bytes, row_bytes]);
+    // Nothing is read from memory while a later phase reads a block again.
+    let is_alone = facts.phases > 1 && level == Level::Memory && !in_registers;
+    let alone = if is_alone { (facts.phases - 1) as f64 / facts.phases as f64 } else { 0.0 };
+    let computing_ns = empty * facts.vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops;
+    let visiting_ns = visited / (machine.state_rate / visiting);
+    let alone_ns = alone * (computing_ns.hypot(visiting_ns) + facts.phases as f64 * read_again(block));
     Cost {
-        reading_ns: machine.read_ns(facts.bytes) * scattered * asked
+        reading_ns: machine.read_ns(facts.bytes) * slowdown
             + begins_ns
             + again_ns
+            + alone_ns
             + far * lines_ns(facts, level, schedule.jam),
-        computing_ns: empty * facts.vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops,
+        computing_ns: (1.0 - alone) * computing_ns,
         ending_ns: slices / whole as f64 * (ends_ns + finishing_ns) + column_by_column::rows_ns(facts, schedule),
-        visiting_ns: visited / (machine.state_rate / visiting),
+        visiting_ns: (1.0 - alone) * visiting_ns,
         ..Cost::default()
     }
 }
@@ -221,21 +231,33 @@ fn positions_gain(facts: &Facts, outputs: u64) -> bool {
     facts.element_bytes > 1 && facts.problem.count.saturating_mul(row_bytes) <= MOST_PAGES * Machine::PAGE_BYTES
 }
 
-/// The slowdown of reading a matrix by pieces of `piece_bytes` bytes instead of in order.
-fn scattered(
-    machine: &Machine,
-    level: Level,
-    several_rows: bool,
-    in_registers: bool,
-    [piece_bytes, row_bytes]: [u64; 2],
-) -> f64 {
+/// The slowdown of reading a matrix by pieces of `piece_bytes` bytes, or by several rows, instead of in order, and of asking
+/// ahead.
+fn slowdown(facts: &Facts, schedule: &Schedule, level: Level, [piece_bytes, row_bytes]: [u64; 2]) -> f64 {
+    let machine = &facts.machine;
     let is_piece = piece_bytes < row_bytes;
+    let in_registers = are_in_registers(facts, schedule);
     // A piece that begins inside a line reads it again after the piece before.
     let lines = match is_piece && row_bytes % Machine::LINE_BYTES > 0 {
         true => 1.0 + Machine::LINE_BYTES as f64 / piece_bytes as f64,
         false => 1.0,
     };
-    let scattered = match (level, is_piece, several_rows) {
+    let asks = schedule.prefetch > 0;
+    let asked = match asks {
+        true if level == Level::Memory && is_piece && in_registers && facts.phases > 1 => {
+            match are_pieces_asked(facts, schedule) {
+                true => return lines * machine.reading_pieces_asked,
+                false => 1.0,
+            }
+        }
+        true => machine.reading_columns_asked[level as usize],
+        false => 1.0,
+    };
+    let [_, _, last] = machine.cache_bytes;
+    let written = facts.written.as_ref().filter(|_| !schedule.nontemporal).map_or(0, |written| written.bytes);
+    let cached = facts.bytes.saturating_add(written);
+    let scattered = match (level, is_piece, schedule.jam > 1) {
+        (Level::L3, true, _) if in_registers && !asks && cached > last => machine.reading_pieces_crowded,
         (Level::L3, true, _) if in_registers => machine.reading_pieces[level as usize],
         (Level::L1 | Level::L2 | Level::L3, ..) | (_, false, false) => 1.0,
         (Level::Memory, _, true) => {
@@ -244,7 +266,16 @@ fn scattered(
         }
         (Level::Memory, true, false) => machine.reading_pieces[level as usize],
     };
-    lines * scattered
+    lines * scattered * asked
+}
+
+/// Returns true for tiles in registers of several lines, of elements of at least four bytes, whose blocks are visited again and
+/// have a set of the caches for each row.
+fn are_pieces_asked(facts: &Facts, schedule: &Schedule) -> bool {
+    let is_long = facts.element_bytes * tile_outputs(facts, schedule) > Machine::LINE_BYTES;
+    let row_bytes = facts.inside(0).iter().map(|l| l.extent).product::<u64>() * facts.element_bytes;
+    let are_apart = facts.problem.count <= MOST_ASKED_ROWS && !row_bytes.is_multiple_of(Machine::PAGE_BYTES);
+    facts.element_bytes >= 4 && is_long && are_apart && facts.phases > 1 && are_in_registers(facts, schedule)
 }
 
 /// The number of outputs that lie side by side, where all of them are in one tile whose states are in registers and fill whole
