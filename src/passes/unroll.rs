@@ -76,8 +76,8 @@ const STEP_OPS: u64 = 32;
 ///
 /// Accumulators whose every index has become constant live in registers. A loop that ends slices is therefore unrolled even
 /// if it does much, where the states of their steps fit, and so is a longer loop over copies of the same lanes, each vector of
-/// which is one permutation. A loop over elements of accumulators to which no element of an
-/// input is added runs seldom and stays a loop. Folds that several outputs share run often.
+/// which is one permutation. A loop over elements of accumulators to which no element of an input is added runs seldom and
+/// stays a loop. Folds that several outputs share run often.
 ///
 /// Legal because the order of iterations does not change.
 pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {

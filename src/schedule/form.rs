@@ -48,9 +48,9 @@ pub fn choose_form(problem: &Problem, width: u32) -> Form {
     let takes_more = |plain: Computation| {
         // A search visits most elements once, where the direct form visits all twice.
         let is_searched = Windows::of_computation(problem, &plain).is_some();
-        let of_plain = |reducer: &Reducer| work(problem, reducer, width) + ending_columns(problem, reducer, width);
-        let plain = plain.groups().next().map(|group| of_plain(&group.reducer));
-        !is_searched && plain.is_some_and(|plain| direct < plain)
+        let of_plain =
+            |reducer: &Reducer| work(problem, reducer, width).saturating_add(ending_columns(problem, reducer, width));
+        !is_searched && plain.groups().next().is_some_and(|group| direct < of_plain(&group.reducer))
     };
     if problem.computation_in(Form::Plain).is_some_and(takes_more) { Form::Direct } else { Form::Plain }
 }

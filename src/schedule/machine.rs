@@ -168,10 +168,10 @@ pub struct Machine {
     /// Slowdown of reading, by level, if a matrix is read by pieces of single rows.
     pub reading_pieces: [f64; 4],
     /// The same of pieces of several lines in memory whose blocks are visited again, if they are asked for ahead: `var` of
-    /// f64[8000,16,196] over axis 1 took 8.1 ms that way, 20.5 without, and 16.1 in whole rows.
+    /// `f64[8000,16,196]` over axis 1 took 8.1 ms that way, 20.5 without, and 16.1 in whole rows.
     pub reading_pieces_asked: f64,
-    /// The same of pieces of what fills the last-level cache with the outputs that go through it: `rms_norm` of f32[1193,16,196] over axis
-    /// 1 took 1.9 ms by pieces, and 0.9 in whole rows.
+    /// The same of pieces of what fills the last-level cache, with the outputs that go through it: `rms_norm` of
+    /// `f32[1193,16,196]` over axis 1 took 1.9 ms by pieces, and 0.9 in whole rows.
     pub reading_pieces_crowded: f64,
     /// Slowdown of reading, by level, if rows of runs are read by parts of each.
     pub reading_parts: [f64; 4],

@@ -27,12 +27,12 @@ const GROUP_NS: f64 = 1.0;
 /// The same of elements that become wider, where a group fills a vector or two: `sum(x * y)` of bf16[1024,4,4] took 1.6 more.
 const WIDENED_GROUP_NS: f64 = 1.6;
 
-/// Time in ns for each halving of the lanes of such columns, for each value of a state but the first. `max` of bf16[555,9,6]
-/// over axis 1 took 3.2 us by columns, 1.3 beside what one value would take, and 1.8 by rows.
-const FOLDED_NS: f64 = 0.4;
-
-/// The same as of a group if it is visited again once, to write positions by its results: the next groups begin meanwhile.
+/// The same if it is visited again once, to write positions by its results: the next groups begin meanwhile.
 const WRITTEN_GROUP_NS: f64 = 2.0;
+
+/// Time in ns for each halving of the lanes of columns that fill no vector, for each value of their states but the first:
+/// `max` of bf16[555,9,6] over axis 1, of three values, took 3.2 us by columns, and 1.8 by rows, which fold no lanes.
+const FOLDED_NS: f64 = 0.4;
 
 /// Time in ns for values of few columns to be spread over a row of lanes: they are stored in pieces and read across these.
 const SPREADING_NS: f64 = 18.0;
@@ -245,16 +245,10 @@ fn slowdown(facts: &Facts, schedule: &Schedule, level: Level, [piece_bytes, row_
         false => 1.0,
     };
     let asks = schedule.prefetch > 0;
-    let asked = match asks {
-        true if level == Level::Memory && is_piece && in_registers && facts.phases > 1 => {
-            match are_pieces_asked(facts, schedule) {
-                true => return lines * machine.reading_pieces_asked,
-                false => 1.0,
-            }
-        }
-        true => machine.reading_columns_asked[level as usize],
-        false => 1.0,
-    };
+    let visits_pieces_again = level == Level::Memory && is_piece && in_registers && facts.phases > 1;
+    if asks && visits_pieces_again && are_pieces_asked(facts, schedule) {
+        return lines * machine.reading_pieces_asked;
+    }
     let [_, _, last] = machine.cache_bytes;
     let written = facts.written.as_ref().filter(|_| !schedule.nontemporal).map_or(0, |written| written.bytes);
     let cached = facts.bytes.saturating_add(written);
@@ -268,11 +262,12 @@ fn slowdown(facts: &Facts, schedule: &Schedule, level: Level, [piece_bytes, row_
         }
         (Level::Memory, true, false) => machine.reading_pieces[level as usize],
     };
-    lines * scattered * asked
+    let gains = asks && !visits_pieces_again;
+    lines * scattered * if gains { machine.reading_columns_asked[level as usize] } else { 1.0 }
 }
 
-/// Returns true for tiles in registers of several lines, of elements of at least four bytes, whose blocks are visited again and
-/// have a set of the caches for each row.
+/// Returns true for tiles in registers of several lines, of elements of at least four bytes, whose blocks are visited again, and
+/// whose rows are few and do not begin whole pages apart: those would share the sets of the caches.
 fn are_pieces_asked(facts: &Facts, schedule: &Schedule) -> bool {
     let is_long = facts.element_bytes * tile_outputs(facts, schedule) > Machine::LINE_BYTES;
     let row_bytes = facts.inside(0).iter().map(|l| l.extent).product::<u64>() * facts.element_bytes;

@@ -56,8 +56,9 @@ struct Loaded {
 const OFTEN: u32 = 4;
 
 /// Loads constants. The most used ones are loaded before the outermost loops around their uses through which a register
-/// is free, and those that are loaded often in a body before its loop; the others where they are used, as operands in memory if the instruction takes one, and again where there is
-/// no register free up to their next use, or a label or a loop begins before it.
+/// is free, and before a loop that would load them often. The others are operands in memory where they are used, if the
+/// instruction takes one; else they are loaded there, and again where no register is free up to their next use, or a label
+/// or a loop begins before it.
 pub fn place(program: &mut MachineProgram, tier: Tier, fixed: &[Reg]) -> Pool {
     let mut pool = Pool::default();
     if program.constants.is_empty() {
