@@ -23,8 +23,9 @@
 //! | `bits_` and a dtype's name | same size | the same bits read as the other type |
 //!
 //! Which NaN an operation gives is not specified (instruction sets differ), but for a conversion to bf16, which gives
-//! the canonical one: a nest makes NaN canonical before it stores one. `scale` and `scale_down` give a NaN if a is NaN;
-//! with any other a or n outside these ranges, and with any other third operand of `div_by`, the result is not specified.
+//! the canonical one: a nest makes NaN canonical before it stores one. `scale` and `scale_down` give a NaN if a is NaN
+//! and n is not infinite (an instruction of AVX-512 gives inf for a NaN times 2^inf). With any other a or n outside these
+//! ranges, and with any other third operand of `div_by`, the result is not specified.
 
 use crate::{DType, Scalar};
 use DType::*;
@@ -174,6 +175,7 @@ impl Op {
     ///
     /// let of = |a, n| Op::ScaleDown.is_specified(&[Scalar::f32(a), Scalar::f32(n)]);
     /// assert!(of(1.5, -190.0) && of(f32::NAN, 1e9) && !of(1.5, -191.0) && !of(4.0, -1.0));
+    /// assert!(of(f32::NAN, f32::NAN) && !of(f32::NAN, f32::INFINITY));
     /// ```
     pub fn is_specified(self, args: &[Scalar]) -> bool {
         let is_single = args[0].dtype() == F32;
@@ -187,7 +189,7 @@ impl Op {
                     (_, false) => (-1534.0, 0.0),
                 };
                 let is_within = (0.5..=2.0).contains(&a.abs()) && (least..=most).contains(&n) && n.fract() == 0.0;
-                return a.is_nan() || is_within;
+                return a.is_nan() && !n.is_infinite() || is_within;
             }
             DivBy if is_single => 2f64.powi(24),
             DivBy => 2f64.powi(200),
