@@ -103,7 +103,8 @@ impl Written {
     }
 }
 
-/// The most outputs side by side that are written as one row with those of the next positions.
+/// The outputs side by side from which on each position is a row of its own: the pass `spread` joins fewer with those of the
+/// next positions.
 const MOST_JOINED: u64 = 64;
 
 /// Bytes of an output that are written one after the other: along the positions of a slice, or across slices side by side
