@@ -55,25 +55,32 @@ pub(super) struct Runs {
 
 /// The accumulators of a body whose elements all come this way, in runs.
 pub(super) fn moved(body: &[Stmt], direction: Direction) -> Vec<(Runs, Moved)> {
+    let is_column = |stmt: &Stmt| matches!(stmt, Stmt::Acc { len: ..=MOST_ELEMENTS, .. });
+    let Some(last) = body.iter().rposition(is_column) else { return vec![] };
     let mut all: FxHashMap<AccId, (Moved, Vec<Option<i64>>)> = FxHashMap::default();
-    let mut others: Vec<AccId> = vec![];
     for (at, stmt) in body.iter().enumerate() {
+        if at > last && all.is_empty() {
+            break;
+        }
         if let Stmt::Acc { acc, dtype, len: len @ ..=MOST_ELEMENTS, .. } = stmt {
             let (buf, terms) = (BufId(u32::MAX), Index::default());
             let moved = Moved { acc: *acc, dtype: *dtype, buf, terms, offsets: vec![], stmts: vec![at] };
             all.insert(*acc, (moved, vec![None; *len as usize]));
-        } else if let Some(lanes) = lanes(stmt, direction)
-            && let Some((moved, offsets)) = all.get_mut(&lanes.acc)
-        {
+        } else if let Some(lanes) = lanes(stmt, direction, |acc| all.contains_key(&acc)) {
             let Lanes { acc, buf, terms, start, offsets: of_lanes } = lanes;
+            let Some((moved, offsets)) = all.get_mut(&acc) else { continue };
             let is_one = moved.stmts.len() == 1 || (moved.buf == buf && moved.terms == terms);
             (moved.buf, moved.terms) = (buf, terms);
             moved.stmts.push(at);
-            for (n, offset) in (start..).zip(of_lanes) {
-                match offsets.get_mut(n as usize) {
-                    Some(none @ None) if is_one => *none = Some(offset),
-                    _ => others.push(acc),
+            let is_each_once = (start..).zip(of_lanes).all(|(n, offset)| match offsets.get_mut(n as usize) {
+                Some(none @ None) if is_one => {
+                    *none = Some(offset);
+                    true
                 }
+                _ => false,
+            });
+            if !is_each_once {
+                all.remove(&acc);
             }
         } else {
             visit_accesses(stmt, &mut |acc, access| {
@@ -86,12 +93,11 @@ pub(super) fn moved(body: &[Stmt], direction: Direction) -> Vec<(Runs, Moved)> {
                     (Access::Transposed | Access::Stored | Access::Selected, _) => false,
                 };
                 if !keeps {
-                    others.push(acc);
+                    all.remove(&acc);
                 }
             });
         }
     }
-    others.iter().for_each(|acc| _ = all.remove(acc));
     let in_runs = |(moved, offsets): (Moved, Vec<Option<i64>>)| {
         let offsets = offsets.into_iter().collect::<Option<Vec<i64>>>()?;
         Some((Runs::of(&offsets)?, Moved { offsets, ..moved }))
@@ -101,8 +107,8 @@ pub(super) fn moved(body: &[Stmt], direction: Direction) -> Vec<(Runs, Moved)> {
     all
 }
 
-/// The loads or stores of a loop over lanes that does nothing else.
-fn lanes(stmt: &Stmt, direction: Direction) -> Option<Lanes> {
+/// The loads or stores of a loop over lanes that does nothing else, if the accumulator is asked for.
+fn lanes(stmt: &Stmt, direction: Direction, is_asked_for: impl Fn(AccId) -> bool) -> Option<Lanes> {
     let (var, count) = lanes_of(stmt)?;
     let (acc, index, buf, of) = match (stmt.body(), direction) {
         ([Stmt::Set { acc, index, value: Expr::Load(buf, _, of) }], Direction::Loaded) => (acc, index, buf, of),
@@ -111,6 +117,9 @@ fn lanes(stmt: &Stmt, direction: Direction) -> Option<Lanes> {
         }
         _ => return None,
     };
+    if !is_asked_for(*acc) {
+        return None;
+    }
     let own = index.clone().plus(var, -1);
     let stride = of.coefficient(var);
     let terms = of.clone().plus(var, -stride).offset_by(-of.offset);

@@ -3,7 +3,7 @@
 #![allow(clippy::wildcard_enum_match_arm, reason = "the pass asks for loops; all else stays as it is")]
 
 use super::spreads::{Fixed, Spreads, walks_as_row};
-use crate::schedule::Schedule;
+use crate::schedule::{MOST_JOINED, Schedule};
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{
     Access, Band, is_elementwise, is_straight, partition, renamed, substitute, visit_accesses,
@@ -17,9 +17,6 @@ const VECTOR_BYTES: u64 = 64;
 
 /// The bytes of an f32: outputs of larger elements fill as many vectors as its.
 const MOST_BYTES: u64 = 4;
-
-/// The outputs from which on a last vector that is not full costs little.
-const MANY: u64 = 64;
 
 /// The most lanes that are walked one by one: more would be so many registers.
 const FEW_LANES: u64 = 8;
@@ -270,7 +267,7 @@ fn is_row(l: &Loop) -> bool {
     let Extent::Const(outputs) = inner.extent else { return false };
     let are_parallel = l.kind == LoopKind::Parallel && inner.kind == LoopKind::Parallel;
     let filled = VECTOR_BYTES / bytes_written(&inner.body).min(MOST_BYTES);
-    let few = outputs < MANY && !outputs.is_multiple_of(filled);
+    let few = outputs < MOST_JOINED && !outputs.is_multiple_of(filled);
     let is_of_inputs = l.var.over == Over::Output && is_elementwise(&inner.body);
     let loops = (matches!(l.var.over, Over::Lane | Over::Position) || is_of_inputs) && inner.var.over == Over::Output;
     let walks_on = |index: &Index| index.coefficient(l.var) == outputs as i64 * index.coefficient(inner.var);

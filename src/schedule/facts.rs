@@ -103,9 +103,9 @@ impl Written {
     }
 }
 
-/// The outputs side by side from which on each position is a row of its own: the pass `spread` joins fewer with those of the
-/// next positions.
-const MOST_JOINED: u64 = 64;
+/// The outputs side by side from which on each position is a row of its own, whose last vector costs little where it is not
+/// full: the pass `spread` joins fewer with those of the next positions.
+pub(crate) const MOST_JOINED: u64 = 64;
 
 /// Bytes of an output that are written one after the other: along the positions of a slice, or across slices side by side
 /// and then, if they are few, along their positions. Each position of more begins a row of its own.
