@@ -66,9 +66,10 @@ pub(super) fn moved(body: &[Stmt], direction: Direction) -> Vec<(Runs, Moved)> {
             let (buf, terms) = (BufId(u32::MAX), Index::default());
             let moved = Moved { acc: *acc, dtype: *dtype, buf, terms, offsets: vec![], stmts: vec![at] };
             all.insert(*acc, (moved, vec![None; *len as usize]));
-        } else if let Some(lanes) = lanes(stmt, direction, |acc| all.contains_key(&acc)) {
+        } else if let Some(lanes) = lanes(stmt, direction)
+            && let Some((moved, offsets)) = all.get_mut(&lanes.acc)
+        {
             let Lanes { acc, buf, terms, start, offsets: of_lanes } = lanes;
-            let Some((moved, offsets)) = all.get_mut(&acc) else { continue };
             let is_one = moved.stmts.len() == 1 || (moved.buf == buf && moved.terms == terms);
             (moved.buf, moved.terms) = (buf, terms);
             moved.stmts.push(at);
@@ -107,8 +108,8 @@ pub(super) fn moved(body: &[Stmt], direction: Direction) -> Vec<(Runs, Moved)> {
     all
 }
 
-/// The loads or stores of a loop over lanes that does nothing else, if the accumulator is asked for.
-fn lanes(stmt: &Stmt, direction: Direction, is_asked_for: impl Fn(AccId) -> bool) -> Option<Lanes> {
+/// The loads or stores of a loop over lanes that does nothing else.
+fn lanes(stmt: &Stmt, direction: Direction) -> Option<Lanes> {
     let (var, count) = lanes_of(stmt)?;
     let (acc, index, buf, of) = match (stmt.body(), direction) {
         ([Stmt::Set { acc, index, value: Expr::Load(buf, _, of) }], Direction::Loaded) => (acc, index, buf, of),
@@ -117,9 +118,6 @@ fn lanes(stmt: &Stmt, direction: Direction, is_asked_for: impl Fn(AccId) -> bool
         }
         _ => return None,
     };
-    if !is_asked_for(*acc) {
-        return None;
-    }
     let own = index.clone().plus(var, -1);
     let stride = of.coefficient(var);
     let terms = of.clone().plus(var, -stride).offset_by(-of.offset);
