@@ -177,6 +177,9 @@ mod tests {
         let softmax = ["1000,1024", "100,1024"].map(|shape| rows(&format!("softmax f32[{shape}]")));
         let normalized = ["1000,1024", "100,1024"].map(|shape| rows(&format!("l2_normalize f32[{shape}]")));
         assert_eq!([softmax, normalized], [[8192, 0]; 2]);
+        // Rows that are written as they are read leave memory idle; slices that no cache holds are read from memory again.
+        let written = ["8192,1024", "8,1048576"].map(|shape| rows(&format!("l2_normalize f32[{shape}]")));
+        assert_eq!(written, [32768, 0]);
         // Columns of heavy operations, and those whose states are in registers meanwhile.
         let columns = |spec: &str| choice(&format!("{spec} axes=[0]")).schedule.prefetch;
         assert_eq!([columns("var f32[8192,1024]"), columns("var f32[131072,64]")], [0, 32768]);
