@@ -8,6 +8,10 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod terms;
+
+pub use terms::Terms;
+
 use crate::tree;
 use crate::{
     AccId, BufId, BufferRole, DType, Def, DefId, Expr, Extent, Index, Loop, LoopVar, Nest, Op, Over, Scalar, Selection,
@@ -411,135 +415,5 @@ impl Domain for Bits<'_> {
 
     fn select(&mut self, what: &Selection, _: DType, slice: &[Scalar]) -> Vec<Scalar> {
         what.eval(slice)
-    }
-}
-
-/// The domain of hashed terms. Two outputs with the same hash are made by the same operations on the same
-/// input elements in the same order, up to a collision of 128 bits.
-///
-/// A call of a definition is one node, named as the definition up to its first dot: so `max.f32`,
-/// the sequence that stands for `max` on a target without it, makes the same term as `max`. A simple
-/// definition without a dot is no node: passes inline it.
-///
-/// A result of a selection is a node of the selection and the elements, in any order. `div_by` makes the term of `div`,
-/// and a parameter that is nothing but its third operand is in no term.
-///
-/// `pick` gives a number made from the term of its value, so that the terms of elements found by it depend on
-/// that term.
-///
-/// **Integer addition** is exact modulo 2^bits, so it is associative and commutative in its value, and
-/// its term says no more than the value depends on: the sum of the operands' terms modulo 2^128, to which a
-/// constant 0 adds nothing. The proof stands: operands' terms are hashes, so equal sums are sums
-/// of the same terms, each as often, up to a collision; a dropped, doubled or foreign operand makes another
-/// sum. An operand's type is in its term, by a cast's name or a leaf's. Counts of a term that agree modulo
-/// 2^128 agree modulo 2^bits, on which alone the value depends. In any other operation the sum is an ordinary
-/// operand.
-#[derive(Debug)]
-pub struct Terms {
-    /// The term of each element of each output, `None` where none was stored.
-    pub outputs: Vec<Vec<Option<u128>>>,
-    inputs: usize,
-    /// The number of buffers before the buffers of states.
-    before_states: usize,
-}
-
-impl Terms {
-    /// The domain for the buffers of `nest`, without terms yet.
-    pub fn new(nest: &Nest) -> Terms {
-        let is_out = |b: &&crate::Buffer| b.role != BufferRole::In;
-        let outputs = nest.buffers.iter().filter(is_out).map(|b| vec![None; b.len as usize]).collect();
-        let (inputs, before_states) = (nest.buffers.iter().filter(|b| !is_out(b)).count(), nest.buffers.len());
-        Terms { outputs, inputs, before_states }
-    }
-
-    /// The domain with further buffers after the nest's: states, which some nests store and another loads.
-    pub fn with_states(mut self, states: &[crate::Buffer]) -> Terms {
-        self.outputs.extend(states.iter().map(|b| vec![None; b.len as usize]));
-        self
-    }
-
-    /// The terms a nest stores.
-    pub fn of(nest: &Nest) -> Vec<Vec<Option<u128>>> {
-        Terms::of_misaligned(nest, 0)
-    }
-
-    /// The terms a nest stores where its first buffer begins so many elements after the start of a line of memory, and each
-    /// other one three more than the one before it.
-    pub fn of_misaligned(nest: &Nest, elements: u64) -> Vec<Vec<Option<u128>>> {
-        let elements: Vec<u64> = (0..nest.buffers.len() as u64).map(|n| elements + 3 * n).collect();
-        let mut terms = Terms::new(nest);
-        run(nest, &mut Misaligned { domain: &mut terms, elements: &elements });
-        terms.outputs
-    }
-}
-
-/// One step of hashing: a product that mixes both halves of the state with the next part.
-fn mix(hash: u128, part: u128) -> u128 {
-    const K: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
-    let x = (hash ^ part).wrapping_mul(K);
-    (x ^ (x >> 67)).wrapping_mul(K).rotate_left(41)
-}
-
-fn word(text: &str) -> u128 {
-    text.bytes().fold(1, |h, b| mix(h, u128::from(b)))
-}
-
-impl Domain for Terms {
-    type Value = u128;
-
-    fn constant(&mut self, value: Scalar) -> u128 {
-        if let (true, Some(number)) = (value.dtype().is_int(), value.as_int()) {
-            // The sum of the terms of two numbers is the term of their sum, so that a negative one is negative here too.
-            return (number as u128).wrapping_mul(mix(2, value.dtype() as u128) | 1);
-        }
-        mix(mix(2, value.dtype() as u128), u128::from(value.bits()))
-    }
-
-    fn load(&mut self, buf: BufId, dtype: DType, index: usize) -> u128 {
-        if buf.0 as usize >= self.before_states {
-            return self.outputs[buf.0 as usize - self.inputs][index].expect("a state that was stored");
-        }
-        mix(mix(mix(3, u128::from(buf.0)), index as u128), dtype as u128)
-    }
-
-    fn store(&mut self, buf: BufId, index: usize, value: u128) {
-        let known = self.outputs[buf.0 as usize - self.inputs][index].replace(value);
-        assert!(known.is_none(), "element {index} of {buf} is stored twice");
-    }
-
-    fn op(&mut self, op: Op, result: DType, args: &[u128]) -> u128 {
-        if op == Op::Add && result.is_int() {
-            return args.iter().fold(0, |sum, &a| sum.wrapping_add(a));
-        }
-        if op == Op::DivBy {
-            return self.op(Op::Div, result, &args[..2]);
-        }
-        let name = if op == Op::Cast { word(result.name()) } else { word(op.name()) };
-        let name = if op == Op::Bits { mix(name, word(result.name())) } else { name };
-        args.iter().fold(name, |h, &a| mix(h, a))
-    }
-
-    fn call(&mut self, def: &Def, args: &[u128]) -> Option<Vec<u128>> {
-        if def.is_simple() && !def.name.contains('.') {
-            return None;
-        }
-        let name = word(def.name.split('.').next().expect("a name"));
-        let terms = args.iter().enumerate().filter(|&(n, _)| !def.is_hint(n));
-        let term = terms.fold(name, |h, (_, &a)| mix(h, a));
-        Some((0..def.results.len()).map(|i| if i == 0 { term } else { mix(term, i as u128) }).collect())
-    }
-
-    fn pick(&mut self, value: u128, most: u64) -> u64 {
-        (value % (u128::from(most) + 1)) as u64
-    }
-
-    fn select(&mut self, what: &Selection, dtype: DType, slice: &[u128]) -> Vec<u128> {
-        // A sum does not depend on the order of its operands.
-        let elements = slice.iter().fold(slice.len() as u128, |sum, &v| sum.wrapping_add(mix(4, v)));
-        let node = |name, which| mix(mix(mix(word(name), dtype as u128), elements), which);
-        match what {
-            Selection::Nth(positions) => positions.iter().map(|&p| node("nth", u128::from(p))).collect(),
-            Selection::Mode => vec![node("mode", 0), node("mode", 1)],
-        }
     }
 }

@@ -92,7 +92,8 @@
 //! - **A pass may exchange two iterations if and only if they do not write the same accumulator
 //!   element.** So each element keeps its combinations and their order; [`eval::Terms`] proves it.
 //!   Sums of integers are the exception: addition modulo 2^bits is exact, so their elements may be added in any
-//!   order, and the term of such a sum is the sum of the terms of its elements.
+//!   order, and the term of such a sum is the sum of the terms of its elements. They may be added in a narrower type, a part
+//!   at a time, which holds the sum of each part whatever the elements are.
 //! - Operations mean what [`Op`] says: IEEE 754 rounded once, to nearest even, subnormals
 //!   kept, nothing contracted; integers modulo 2^bits. The payload of a NaN is not specified; a definition
 //!   makes NaN canonical before the nest stores it.

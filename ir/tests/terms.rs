@@ -45,7 +45,7 @@ fn an_element_dropped_doubled_or_foreign_shows() {
         &["i32(x0[1])", "i32(x0[2])", "i32(x0[4])"],
         &["i32(x0[1])", "i32(x0[2])", "i32(x0[3])", "1:i32"],
         &["i32(x0[0])", "i32(x0[2])", "i32(x0[4])"],
-        &["i32(x0[1])", "i32(x0[2])", "i32(i16(x0[3]))"],
+        &["i32(x0[1])", "i32(x0[2])", "i32(u8(x0[3]))"],
     ];
     let distinct: HashSet<u128> = others.iter().map(|of| sum("i32", of)).chain([base]).collect();
     assert_eq!(distinct.len(), others.len() + 1);
@@ -67,6 +67,35 @@ fn what_is_around_a_sum_has_an_order() {
     assert_ne!(term("i32", &format!("mul({a}, {b})")), term("i32", &format!("mul({b}, {a})")));
     // A cast of a sum is none of casts: it may have lost bits.
     assert_ne!(term("i32", "i32(add(x0[1], x0[2]))"), term("i32", "add(i32(x0[1]), i32(x0[2]))"));
+}
+
+#[test]
+fn a_cast_to_a_type_that_holds_the_sum_is_the_sum_of_casts() {
+    let wide = sum("i32", &["i32(x0[1])", "i32(x0[2])", "i32(x0[3])", "-7:i32"]);
+    let narrow = "add(add(i16(x0[1]), i16(x0[2])), add(i16(x0[3]), -7:i16))";
+    assert_eq!(wide, term("i32", &format!("i32({narrow})")));
+    assert_eq!(wide, term("i32", &format!("i32(i64({narrow}))")));
+    assert_ne!(wide, term("i32", &format!("i32(u16({narrow}))")));
+    assert_ne!(wide, term("i32", &format!("i32(f32({narrow}))")));
+    assert_ne!(wide, term("i32", "i32(add(add(i16(x0[1]), i16(x0[2])), i16(x0[3])))"));
+}
+
+/// 256 bytes of -128 make -32768, one more makes 32767 of i16. Sums that lose bits on the way do not lose them.
+#[test]
+fn a_sum_that_may_lose_bits_is_no_sum_of_casts() {
+    let sum = |dtype: &str, count: u64| {
+        let text = format!(
+            "nest \"\" {{ in x0: i8[300] out x1: i64[1] acc a0: {dtype}[1] = 0
+             for k0 in 0..{count} seq {{ a0[0] = add(a0[0], {dtype}(x0[k0])) }} x1[0] = i64(a0[0]) }}"
+        );
+        Terms::of(&text.parse().unwrap_or_else(|e| panic!("{text}: {e}")))
+    };
+    for (count, same) in [(2, true), (255, true), (256, true), (257, false), (300, false)] {
+        assert_eq!(sum("i32", count) == sum("i16", count), same, "{count} bytes");
+    }
+    let less = "i32(add(add(add(x0[1], 100:i8), 100:i8), -100:i8))";
+    assert_ne!(term("i32", less), term("i32", "add(i32(x0[1]), 100:i32)"));
+    assert_eq!(term("i32", "i32(add(add(100:i8, 100:i8), -100:i8))"), term("i32", "100:i32"));
 }
 
 #[test]
