@@ -25,6 +25,7 @@ mod legalize;
 mod limits;
 mod load_rows;
 mod merge_loops;
+mod narrow;
 mod neighbours;
 mod outline;
 mod positions;
@@ -183,6 +184,14 @@ pub const PASSES: &[Pass] = &[
         relies_on: "no more than the meaning of a fold",
         runs_on: RunsOn::Any,
         run: fold::fold,
+    },
+    Pass {
+        name: "narrow",
+        summary: "add small integers in a narrower type, a block of steps at a time",
+        because: "after neighbours, whose sums of bytes are narrower still, and reorder, which brings all loops of a tile inside a step; before jam, while a step adds one element",
+        relies_on: "loops over steps of constant extent, in which one statement adds to an accumulator",
+        runs_on: RunsOn::Lowered,
+        run: narrow::narrow,
     },
     Pass {
         name: "jam",
@@ -371,11 +380,12 @@ pub const ROLES: &[Role] = &[
     Role {
         over: Over::Step,
         means: "steps of a block, in order; a loop around one runs often",
-        made_by: &["lower"],
+        made_by: &["lower", "narrow"],
         asked_by: &[
             "align",
             "interleave",
             "join_blocks",
+            "narrow",
             "neighbours",
             "prefetch",
             "promote",
@@ -408,6 +418,7 @@ pub const ROLES: &[Role] = &[
             "interchange",
             "legalize",
             "lower",
+            "narrow",
             "outline",
             "promote",
             "share_folds",

@@ -7,7 +7,7 @@ use cranefold_ir::analysis::{
     Access, Zone, is_elementwise, renamed, rewrite_zones, substitute, touched, visit_accesses, visit_exprs,
 };
 use cranefold_ir::work::{Work, one_each};
-use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
+use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Op, Over, Stmt};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The most operations that an unrolled parallel loop has. With more, keeping accumulators in memory costs little
@@ -116,7 +116,7 @@ fn rebinds(body: &[Stmt], n: u64, bound: &FxHashMap<LoopVar, u64>) -> bool {
     others.filter_map(Stmt::bound_loop_var).any(|var| n > 1 || bound.get(&var) > Some(&1))
 }
 
-/// The accumulators of elements with their copies, and the loops inside loops over steps.
+/// The accumulators of elements with their copies and sums, and the loops inside loops over steps.
 #[derive(Default)]
 struct Hot {
     /// The accumulators, with the bytes of each.
@@ -153,9 +153,8 @@ impl Hot {
                     hot.accs.extend(touched.into_iter().map(|acc| (acc, 0)));
                 }
             }
-            if let Stmt::Set { acc, index, value: Expr::Read(of, _, at) } = s
-                && index == at
-                && hot.accs.contains_key(of)
+            if let Stmt::Set { acc, index, value } = s
+                && made_of(index, value).is_some_and(|of| hot.accs.contains_key(&of))
             {
                 hot.accs.insert(*acc, 0);
             }
@@ -180,6 +179,17 @@ fn loads(body: &[Stmt]) -> bool {
     let mut found = false;
     visit_exprs(body, &mut |e| found |= matches!(e, Expr::Load(..)));
     found
+}
+
+/// The accumulator whose element at the same place an element is set to, or whose element in a narrower type is added to it.
+fn made_of(index: &Index, value: &Expr) -> Option<AccId> {
+    if let Expr::Read(of, _, at) = value {
+        return (index == at).then_some(*of);
+    }
+    let Expr::Op(Op::Add, _, args) = value else { return None };
+    let [Expr::Read(_, _, own), Expr::Op(Op::Cast, _, cast)] = args.as_slice() else { return None };
+    let Expr::Read(of, ..) = &cast[0] else { return None };
+    (own == index).then_some(*of)
 }
 
 fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &Hot, target: Vectors) -> bool {
