@@ -70,11 +70,16 @@ fn what_is_around_a_sum_has_an_order() {
 }
 
 #[test]
-fn a_cast_to_a_type_that_holds_the_sum_is_the_sum_of_casts() {
+fn a_cast_of_a_sum_that_its_type_holds_is_the_sum_of_casts() {
     let wide = sum("i32", &["i32(x0[1])", "i32(x0[2])", "i32(x0[3])", "-7:i32"]);
     let narrow = "add(add(i16(x0[1]), i16(x0[2])), add(i16(x0[3]), -7:i16))";
     assert_eq!(wide, term("i32", &format!("i32({narrow})")));
     assert_eq!(wide, term("i32", &format!("i32(i64({narrow}))")));
+    // A negative number is its own modulo 2^64.
+    let modulo = sum("u64", &["u64(x0[1])", "u64(x0[2])"]);
+    assert_eq!(modulo, term("u64", "u64(add(i16(x0[1]), i16(x0[2])))"));
+    assert_ne!(modulo, term("u64", "u64(u16(add(i16(x0[1]), i16(x0[2]))))"));
+    assert_ne!(modulo, term("u64", "add(u64(u32(x0[1])), u64(u32(x0[2])))"));
     assert_ne!(wide, term("i32", &format!("i32(u16({narrow}))")));
     assert_ne!(wide, term("i32", &format!("i32(f32({narrow}))")));
     assert_ne!(wide, term("i32", "i32(add(add(i16(x0[1]), i16(x0[2])), i16(x0[3])))"));

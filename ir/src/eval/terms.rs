@@ -25,11 +25,11 @@ use std::collections::HashMap;
 /// 2^128 agree modulo 2^bits, on which alone the value depends. In any other operation the sum is an ordinary
 /// operand.
 ///
-/// **A cast of an integer to a type that holds it** keeps the value, and its term is linear: the operand's, scaled by
-/// the factor of the new type over that of the old one. So a sum of bytes in 16 bits that is cast to 32 has the
-/// term of the sum of the bytes in 32 bits. The domain knows the least and the greatest value of each integer: of an
-/// element those of its type, of a sum the sums. Where they do not fit the type of the sum, or the new one, bits may
-/// be lost, and the cast is a node as any other.
+/// **A cast of an integer to a type that holds it, or is no narrower,** keeps the value modulo 2^bits of that type, and its
+/// term is linear: the operand's, scaled by the factor of the new type over that of the old one. So a sum of bytes in 16 bits
+/// that is cast to 32 has the term of the sum of the bytes in 32 bits. The domain knows the least and the greatest value
+/// of each integer, without a limit: of an element those of its type, of a sum the sums. Where they do not fit the type
+/// of the operand, bits may be lost, and the cast is a node as any other.
 #[derive(Debug)]
 pub struct Terms {
     /// The term of each element of each output, `None` where none was stored.
@@ -59,7 +59,7 @@ impl Term {
         Term { hash, dtype, range: [least, most] }
     }
 
-    /// Returns true if a type holds the number.
+    /// Returns true for an integer that a type holds, whatever the elements are.
     fn fits(&self, dtype: DType) -> bool {
         dtype.int_range().is_some_and(|(least, most)| least <= self.range[0] && self.range[1] <= most)
     }
@@ -103,9 +103,10 @@ impl Terms {
         buf.0 as usize - self.inputs
     }
 
-    /// A cast of an integer to a type that holds it; `None` if it may lose bits.
+    /// A cast of an integer to a type that holds it, or that is no narrower than its own; `None` if bits may be lost.
     fn kept(&self, result: DType, value: Term) -> Option<Term> {
-        let keeps = result.is_int() && value.dtype.is_int() && value.fits(value.dtype) && value.fits(result);
+        let holds = result.is_int() && result.bytes() >= value.dtype.bytes() || value.fits(result);
+        let keeps = value.fits(value.dtype) && holds;
         let [[to, _], [_, from]] = [result, value.dtype].map(|dtype| self.factors[dtype as usize]);
         let hash = value.hash.wrapping_mul(to).wrapping_mul(from);
         keeps.then_some(Term { hash, dtype: result, ..value })
