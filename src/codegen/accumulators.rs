@@ -74,7 +74,8 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         let cells = self.storage.cells.get(&acc)?;
         let cell = cell_of(cells, index.offset as u64);
         let lanes = self.lane().filter(|&(var, _)| index.coefficient(var) != 0).map(|(_, lanes)| lanes);
-        Some(RegisterElements { dtype: self.types[&acc], cell, at: index.offset as u64 - cell.start, lanes })
+        let at = index.offset as u64 - cell.start;
+        Some(RegisterElements { dtype: self.types[&acc], cell, at, lanes, alike: self.storage.alike.contains(&acc) })
     }
 
     fn register(&self, acc: AccId, part: &RegisterElements) -> Result<E::Register, Refused> {
@@ -166,7 +167,8 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
                 (order, permuted)
             });
             last = Some((order, permuted));
-            let part = RegisterElements { dtype, cell, at: start - cell.start, lanes: Some(end - start) };
+            let (at, lanes, alike) = (start - cell.start, Some(end - start), self.storage.alike.contains(&acc));
+            let part = RegisterElements { dtype, cell, at, lanes, alike };
             let register = self.register(acc, &part)?;
             if (cell.start, cell.end()) == (start, end) {
                 self.forget_initial((acc, cell));
@@ -212,7 +214,8 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
             return out.store(Access { base: Base::Acc(acc), dtype, pointer, offset_bytes, lanes }, value);
         };
         let cell = cell_of(cells, run.start);
-        let part = RegisterElements { dtype, cell, at: run.start - cell.start, lanes };
+        let alike = self.storage.alike.contains(&acc);
+        let part = RegisterElements { dtype, cell, at: run.start - cell.start, lanes, alike };
         let register = self.register(acc, &part)?;
         if cell == run {
             self.forget_initial((acc, cell));
@@ -231,7 +234,8 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
             return out.load(self, Access { base: Base::Acc(acc), dtype, pointer, offset_bytes, lanes });
         };
         let cell = cell_of(cells, run.start);
-        let part = RegisterElements { dtype, cell, at: run.start - cell.start, lanes };
+        let alike = self.storage.alike.contains(&acc);
+        let part = RegisterElements { dtype, cell, at: run.start - cell.start, lanes, alike };
         let register = self.register(acc, &part)?;
         self.start_cells_where(out, |&key| key == (acc, cell));
         Ok(out.read(register, part))

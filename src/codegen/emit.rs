@@ -113,6 +113,8 @@ pub struct RegisterElements {
     pub at: u64,
     /// The number of elements if they are the lanes of a vector; `None` for one element, the same in all lanes.
     pub lanes: Option<u64>,
+    /// True if a register of one element holds it in all lanes, since some statement takes it so.
+    pub alike: bool,
 }
 
 /// Accumulators.

@@ -62,7 +62,7 @@ impl Accumulators for Generator<'_> {
     }
 
     fn read(&mut self, register: Variable, part: RegisterElements) -> ClifValue {
-        let RegisterElements { dtype, cell, at, lanes } = part;
+        let RegisterElements { dtype, cell, at, lanes, .. } = part;
         let whole = self.builder.use_var(register);
         let value = match (cell.lanes, lanes) {
             (1, _) => whole,

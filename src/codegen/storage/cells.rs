@@ -46,8 +46,18 @@ struct Run {
     written: u64,
 }
 
-/// The cells of each accumulator that lives in registers, and the accumulators of which reads join two.
-pub fn cells(nest: &Nest, vectors: Vectors) -> (FxHashMap<AccId, Vec<Cell>>, FxHashSet<AccId>) {
+/// The registers of accumulators.
+pub struct Cells {
+    /// The cells of each accumulator that lives in registers.
+    pub cells: FxHashMap<AccId, Vec<Cell>>,
+    /// The accumulators of which reads join two.
+    pub joining: FxHashSet<AccId>,
+    /// The accumulators of which some statement takes one element outside of lanes, or in all lanes alike.
+    pub alike: FxHashSet<AccId>,
+}
+
+/// The registers of the accumulators of a nest.
+pub fn cells(nest: &Nest, vectors: Vectors) -> Cells {
     let mut accesses = Accesses::of(vectors);
     accesses.body(&nest.body, None);
     let mut joining = FxHashSet::default();
@@ -90,7 +100,7 @@ pub fn cells(nest: &Nest, vectors: Vectors) -> (FxHashMap<AccId, Vec<Cell>>, FxH
         Some((acc, cells))
     };
     let cells = accesses.runs.into_iter().filter_map(in_registers).collect();
-    (cells, joining)
+    Cells { cells, joining, alike: accesses.alike }
 }
 
 /// The cell that holds an element.
@@ -170,6 +180,7 @@ struct Accesses {
     vectors: Vectors,
     runs: FxHashMap<AccId, BTreeMap<u64, Run>>,
     dynamic: FxHashSet<AccId>,
+    alike: FxHashSet<AccId>,
     /// The elements that a store of runs takes, of each accumulator that has one.
     stored: FxHashMap<AccId, u64>,
     /// The wide function that declares each accumulator, and its type.
@@ -184,6 +195,7 @@ impl Accesses {
             vectors,
             runs: FxHashMap::default(),
             dynamic: FxHashSet::default(),
+            alike: FxHashSet::default(),
             stored: FxHashMap::default(),
             declared: FxHashMap::default(),
             wide_functions: 0,
@@ -203,6 +215,9 @@ impl Accesses {
             rest = after;
             for e in stmt.exprs() {
                 self.reads(e, lane);
+            }
+            if let Stmt::Transpose(t) | Stmt::TransposedStore(t) = stmt {
+                self.alike.insert(t.acc);
             }
             match stmt {
                 Stmt::Acc { acc, dtype, .. } => {
@@ -278,6 +293,9 @@ impl Accesses {
         if others > 0 || !matches!(stride, 0 | 1) || shared {
             self.dynamic.insert(acc);
             return;
+        }
+        if stride == 0 {
+            self.alike.insert(acc);
         }
         let lanes = if stride == 1 { lane.expect("a lane variable").lanes } else { 1 };
         self.elements(acc, index.offset as u64, lanes, way);

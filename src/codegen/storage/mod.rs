@@ -10,8 +10,8 @@ mod initial;
 mod scratch;
 
 use crate::vectors::Vectors;
-use cells::cells;
 pub use cells::{Cell, CellLanes, Edge, Vector, cell_of};
+use cells::{Cells, cells};
 pub use copies::Copies;
 use cranefold_ir::{AccId, Nest};
 pub use dead::is_dead;
@@ -27,6 +27,8 @@ pub struct Storage {
     pub cells: FxHashMap<AccId, Vec<Cell>>,
     /// Accumulators of which a read may begin in one register and end in the next.
     pub joining: FxHashSet<AccId>,
+    /// Accumulators of which some statement takes one element outside of lanes, or in all lanes alike.
+    pub alike: FxHashSet<AccId>,
     /// Accumulators in scratch memory.
     pub scratch: Scratch,
     /// The part of the frame that wide functions share with the code around them.
@@ -39,9 +41,9 @@ impl Storage {
     /// # Errors
     /// An error if an accumulator has more bytes than an address space.
     pub fn of(nest: &Nest, vectors: Vectors) -> Result<Storage, TooLarge> {
-        let (cells, joining) = cells(nest, vectors);
+        let Cells { cells, joining, alike } = cells(nest, vectors);
         let scratch = Scratch::of(nest, |acc| !cells.contains_key(&acc))?;
         let frame = Frame::of(nest, &cells, &scratch);
-        Ok(Storage { cells, joining, scratch, frame })
+        Ok(Storage { cells, joining, alike, scratch, frame })
     }
 }

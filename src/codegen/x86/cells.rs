@@ -62,11 +62,11 @@ impl Accumulators for Generator<'_> {
     }
 
     fn read(&mut self, reg: Reg, part: RegisterElements) -> Val {
-        let RegisterElements { dtype, cell, at, lanes } = part;
+        let RegisterElements { dtype, cell, at, lanes, alike } = part;
         let bytes = dtype.bytes();
         let val = |reg, lanes| Val { place: ValuePlace::Reg(reg), dtype, lanes, bytes };
         if cell.lanes == 1 {
-            return val(reg, ActiveLanes::Same);
+            return val(reg, if alike { ActiveLanes::Same } else { ActiveLanes::First(1) });
         }
         let count = lanes.unwrap_or(1);
         let from = match at {
@@ -118,8 +118,9 @@ impl Accumulators for Generator<'_> {
             self.set_edge(mask, reg, val);
             return Ok(());
         }
-        // A cell of one element holds that element in all lanes.
+        // A cell of one element holds that element in all lanes where a statement takes it so.
         let val = match (part.cell.lanes, val) {
+            (1, val) if !part.alike => val,
             (1, Val { lanes: ActiveLanes::First(_), place: ValuePlace::Mem(base, offset), dtype, .. }) => {
                 self.broadcast_load(dtype, base, offset)
             }
