@@ -60,6 +60,10 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let mut inside = VectorForms::new(&nest.defs, vectors);
     let mut of_steps = FxHashMap::default();
     lanes_of_steps(&nest.body, false, schedule.width, &mut inside, &mut of_steps);
+    let of_outputs = lanes_of_outputs(&nest, schedule.width, &mut inside);
+    of_outputs.into_iter().for_each(|(acc, lanes)| {
+        of_steps.entry(acc).or_insert(lanes);
+    });
     let body = rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone| {
         let Stmt::For(l) = stmt else { return None };
         if l.kind != LoopKind::Parallel {
@@ -135,7 +139,7 @@ fn joined(l: Loop, outputs: u64, names: &mut Names) -> Stmt {
     Stmt::For(Loop::new(vectors, extent / outputs, LoopKind::Parallel, vec![Stmt::For(vector)]))
 }
 
-/// The most lanes that a loop's vectors have where no loop over steps tells. Loops over elements have at most a tile's
+/// The most lanes that a loop's vectors have where no loop that adds elements tells. Loops over elements have at most a tile's
 /// lanes where the lanes of its outputs fold, so that narrow types need not be put together into wider vectors.
 fn most_lanes(l: &Loop, schedule: &Schedule) -> u64 {
     let of_outputs = schedule.tiles.iter().filter(|tile| tile.transform != Transform::Rows);
@@ -167,6 +171,36 @@ fn lanes_of_steps(
     }
 }
 
+/// The lanes of the vectors in which loops over outputs that read elements write each accumulator, the most of several: such
+/// loops are steps of slices that have too few for a loop. Lanes of less than a vector count where they halve evenly.
+fn lanes_of_outputs(nest: &Nest, width: u32, forms: &mut VectorForms) -> FxHashMap<AccId, u64> {
+    let mut of_outputs = FxHashMap::default();
+    nest.visit(&mut |s| {
+        let Stmt::For(l) = s else { return };
+        let (Over::Output, Extent::Const(extent)) = (l.var.over, l.extent) else { return };
+        if l.kind != LoopKind::Parallel || !is_straight(&l.body) || !loads(&l.body) {
+            return;
+        }
+        let Some(whole) = lanes(l, width, forms) else { return };
+        if extent >= whole || extent.is_power_of_two() {
+            let lanes = whole.min(extent);
+            let written = l.body.iter().filter_map(|s| if let Stmt::Set { acc, .. } = s { Some(*acc) } else { None });
+            written.for_each(|acc| {
+                let most: &mut u64 = of_outputs.entry(acc).or_default();
+                *most = lanes.max(*most);
+            });
+        }
+    });
+    of_outputs
+}
+
+/// Returns true if a body reads elements of buffers.
+fn loads(body: &[Stmt]) -> bool {
+    let mut found = false;
+    visit_exprs(body, &mut |e| found |= matches!(e, Expr::Load(..)));
+    found
+}
+
 /// Records the lanes of the vectors in which a loop with this body writes accumulators, the fewest of several.
 fn record_lanes(body: &[Stmt], lanes: u64, of_steps: &mut FxHashMap<AccId, u64>) {
     let written = body.iter().filter_map(|s| if let Stmt::Set { acc, .. } = s { Some(*acc) } else { None });
@@ -176,8 +210,8 @@ fn record_lanes(body: &[Stmt], lanes: u64, of_steps: &mut FxHashMap<AccId, u64>)
     }
 }
 
-/// The most lanes of a loop over elements whose accumulators loops over steps write too, or are copies of such; `None` of
-/// other loops. Vectors of more lanes would be registers of which every step reads and writes a part:
+/// The most lanes of a loop over elements whose accumulators loops over steps or outputs write too, or are copies of such;
+/// `None` of other loops. Vectors of more lanes would be registers of which every step reads and writes a part:
 ///
 /// ```text
 /// for k0 in 0..16 seq { for l1 in 0..8 parallel { a0[l1] = min(a0[l1], select(le(x0[8*k0 + l1], v0), ..)) } }   # u32, f64
