@@ -187,6 +187,14 @@ mod tests {
         assert_eq!([columns("sum bf16[16384,1024]"), columns("sum bf16[131072,128]")], [32768, 0]);
     }
 
+    /// Sums of bytes take half of a register or less while steps add to them; few steps are not worth the states in memory.
+    #[test]
+    fn tiles_of_small_integers_are_wider_where_there_are_many_steps() {
+        let tile = |spec: &str| choice(spec).schedule.tiles[0].by;
+        assert_eq!(tile("mean i8[6,1000,300] axes=[1]"), 300);
+        assert_eq!(tile("sum i8[10,3000] axes=[0] -> i32"), 192);
+    }
+
     #[test]
     fn slices_that_wait_at_their_ends_are_taken_two_at_once() {
         assert_eq!(choice("argmax f32[64,1000] axes=[1]").schedule.interleave, 2);

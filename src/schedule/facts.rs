@@ -6,10 +6,10 @@ use super::machine::{Level, Machine};
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
 use crate::problem::{Dim, IndexBox, Problem, rank_of};
-use cranefold_ir::LoopVar;
 use cranefold_ir::ops::{Apply, Computation, Form, Group, Method, Phase};
 use cranefold_ir::region::Repeated;
 use cranefold_ir::work::Work;
+use cranefold_ir::{Expr, LoopVar, Op, Var};
 
 /// A loop over slices.
 #[derive(Clone, Copy, Debug)]
@@ -153,6 +153,8 @@ pub(super) struct Facts<'p> {
     pub phase_bytes: u64,
     /// Bytes of a value of a state, in the phase whose state has the most bytes.
     pub value_bytes: u64,
+    /// Bytes of a value while steps add to it: sums of small integers are narrower than their states for a block of steps.
+    pub step_bytes: u64,
     /// Bytes of the widest value of a state, of all phases and groups.
     pub widest_bytes: u64,
     /// Bytes of the narrowest value of a state that folds, of all groups.
@@ -266,6 +268,7 @@ impl<'p> Facts<'p> {
         let bytes: Vec<u64> = values.map(|value| value.dtype().bytes()).collect();
         let narrowest_bytes = bytes.iter().copied().min().unwrap_or(0);
         let widest_bytes = bytes.iter().copied().max().unwrap_or(1);
+        let value_bytes = reducer.method.state_bytes() / reducer.method.state_values().max(1) as u64;
         Some(Facts {
             problem,
             machine,
@@ -278,7 +281,8 @@ impl<'p> Facts<'p> {
             bytes: bytes_read(problem),
             element_bytes,
             state_bytes: reducer.method.state_bytes(),
-            value_bytes: reducer.method.state_bytes() / reducer.method.state_values().max(1) as u64,
+            value_bytes,
+            step_bytes: step_bytes(&reducer.method, element_bytes, value_bytes),
             widest_bytes,
             narrowest_bytes,
             phases,
@@ -315,6 +319,11 @@ impl<'p> Facts<'p> {
     /// The number of vectors of `vector_bytes` bytes that hold one value for each element.
     pub fn vectors(&self, vector_bytes: f64) -> f64 {
         self.elements() * self.value_bytes as f64 / vector_bytes
+    }
+
+    /// The same while steps add to a value.
+    pub fn step_vectors(&self, vector_bytes: f64) -> f64 {
+        self.elements() * self.step_bytes as f64 / vector_bytes
     }
 
     /// The number of values of a lane's state.
@@ -436,4 +445,15 @@ fn input_bytes(problem: &Problem, input: usize) -> u64 {
     let all = |boxes: &[IndexBox]| boxes.iter().map(of_box).fold(0, u64::saturating_add);
     let elements = all(problem.elements()).max(all(&problem.positions)).max(1);
     all(&problem.slices).saturating_mul(elements).saturating_mul(known.operand.dtype.bytes())
+}
+
+/// Bytes of a value of a state while steps add to it, as the pass `narrow` makes them: twice those of an element where the
+/// elements are small integers and the state is at least twice as wide as that.
+fn step_bytes(method: &Method, element_bytes: u64, value_bytes: u64) -> u64 {
+    let [phase] = method.phases() else { return value_bytes };
+    let adds = matches!(phase.combine.results.as_slice(), [Expr::Op(Op::Add, dtype, _)] if dtype.is_int());
+    let is_element = |e: &Expr| matches!(e, Expr::Var(Var(0), dtype) if dtype.is_int());
+    let widens = matches!(phase.lift.results.as_slice(), [Expr::Op(Op::Cast, _, args)] if is_element(&args[0]));
+    let are_small = element_bytes <= 2 && 4 * element_bytes <= value_bytes;
+    if adds && widens && are_small { 2 * element_bytes } else { value_bytes }
 }

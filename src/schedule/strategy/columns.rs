@@ -48,6 +48,9 @@ const MOST_PAGES: u64 = 128;
 /// and 5.0 in whole rows.
 const MOST_ASKED_ROWS: u64 = 512;
 
+/// Steps whose sum of bytes fits a narrower integer, for the most part.
+const NARROW_STEPS: u64 = 128;
+
 /// The most steps of a problem whose steps are all unrolled.
 const FEW_STEPS: u64 = 8;
 
@@ -61,7 +64,11 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
         (true, _) => vec![vector_outputs(plain.width)],
         (false, _) => {
             let half = reads_near(facts).then(|| (in_registers(facts, plain) / 2 / whole * whole).max(whole));
-            [in_registers(facts, plain)].into_iter().chain(half).chain(TILE_BYTES.map(outputs)).collect()
+            // Whole states that stay in registers, and sums that do and are narrower.
+            let states =
+                (facts.step_bytes < facts.value_bytes).then(|| states_in_registers(facts, plain, facts.state_bytes));
+            let tiles = [in_registers(facts, plain)].into_iter().chain(states).chain(half);
+            tiles.chain(TILE_BYTES.map(outputs)).collect()
         }
     };
     let whole_rows: u64 = facts.inside(0).iter().map(|l| l.extent).product();
@@ -90,9 +97,14 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
 
 /// The number of outputs whose states stay in registers during a block, in whole vectors.
 fn in_registers(facts: &Facts, schedule: &Schedule) -> u64 {
+    states_in_registers(facts, schedule, facts.state_bytes / facts.value_bytes * facts.step_bytes)
+}
+
+/// The same for states of `state_bytes` bytes.
+fn states_in_registers(facts: &Facts, schedule: &Schedule, state_bytes: u64) -> u64 {
     let bytes = facts.machine.state_bytes(schedule.width);
     let whole = whole_outputs(facts);
-    (bytes / facts.state_bytes).min(PIECE_BYTES / facts.element_bytes).max(whole) / whole * whole
+    (bytes / state_bytes).min(PIECE_BYTES / facts.element_bytes).max(whole) / whole * whole
 }
 
 /// Returns true if the states of a tile stay in registers during a block.
@@ -147,8 +159,12 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let (tile, whole) = (tile_outputs(facts, schedule), facts.inside(0).iter().map(|l| l.extent).product::<u64>());
     let in_registers = are_in_registers(facts, schedule);
     // Each accumulator is initialised, visited once in so many steps, and read at the end.
+    // Sums that are narrower than their states are added to those after each block of steps: read, widened and written.
+    let are_states_near =
+        facts.step_bytes == facts.value_bytes || tile * facts.state_bytes <= machine.state_bytes(schedule.width);
     let visits = match in_registers && (!facts.problem.takes_position || positions_gain(facts, whole)) {
-        true => 0.0,
+        true if are_states_near => 0.0,
+        true => 4.0 * slices * (facts.problem.count.div_ceil(NARROW_STEPS) + 1) as f64,
         false => 2.0 * slices * (facts.problem.count.div_ceil(schedule.jam) + 1) as f64,
     };
     let visited = visits * facts.state_bytes as f64 * facts.phases as f64;
@@ -177,7 +193,8 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     // Nothing is read from memory while a later phase reads a block again.
     let is_alone = facts.phases > 1 && level == Level::Memory && !in_registers;
     let alone = if is_alone { (facts.phases - 1) as f64 / facts.phases as f64 } else { 0.0 };
-    let computing_ns = empty * facts.vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops;
+    let computing_ns =
+        empty * facts.step_vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops;
     let visiting_ns = visited / (machine.state_rate / visiting);
     let alone_ns = alone * (computing_ns.hypot(visiting_ns) + facts.phases as f64 * read_again(block));
     Cost {
