@@ -1,8 +1,8 @@
-//! The loops that become vectors.
+//! The loops that become vectors, and what their bodies read.
 
 use super::vector_forms::VectorForms;
-use cranefold_ir::analysis::{Access, is_straight, visit_accesses};
-use cranefold_ir::{Extent, Loop, LoopKind, LoopVar, Stmt};
+use cranefold_ir::analysis::{Access, is_straight, visit_accesses, visit_exprs};
+use cranefold_ir::{Expr, Extent, Loop, LoopKind, LoopVar, Stmt};
 
 /// The number of iterations of a loop that make a vector of `width` bits; `None` if its body is not straight or has no
 /// vector form, or a vector would have one lane.
@@ -42,4 +42,11 @@ fn has_unit_strides(l: &Loop) -> bool {
         });
     }
     ok
+}
+
+/// Returns true if a body reads elements of buffers.
+pub(super) fn loads(body: &[Stmt]) -> bool {
+    let mut found = false;
+    visit_exprs(body, &mut |e| found |= matches!(e, Expr::Load(..)));
+    found
 }

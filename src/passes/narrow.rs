@@ -155,17 +155,26 @@ impl Sum {
         let (inside, outside) = partition(index, is_inside);
         let mut terms: Vec<(LoopVar, i64)> = inside.terms().collect();
         terms.sort_by_key(|&(_, c)| c);
-        let mut len = 1;
+        let mut len = 1u64;
         for (var, c) in terms {
             // Each loop walks the neighbours of those that the loops before it walk.
             if c != len as i64 {
                 return None;
             }
-            len *= loops.iter().find(|&&(inner, _)| inner == var)?.1;
+            len = len.saturating_mul(loops.iter().find(|&&(inner, _)| inner == var)?.1);
         }
         let others = loops.iter().filter(|&&(var, _)| inside.coefficient(var) == 0);
-        let times = others.map(|&(_, extent)| extent).product();
-        Some(Sum { acc, dtype: *dtype, element: *element, narrow, outside, inside, len, times })
+        let times = others.map(|&(_, extent)| extent).fold(1, u64::saturating_mul);
+        (len > 0 && times > 0).then_some(Sum {
+            acc,
+            dtype: *dtype,
+            element: *element,
+            narrow,
+            outside,
+            inside,
+            len,
+            times,
+        })
     }
 
     /// The steps whose sum fits, whatever the elements are.

@@ -1,5 +1,6 @@
 //! Unrolls short loops.
 
+use super::lanes::loads;
 use super::short::{GROUP, SHORT};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
@@ -172,13 +173,6 @@ impl Hot {
         let declares = l.body.iter().any(|s| matches!(s, Stmt::Acc { .. }));
         !declares && !self.loops.contains(&l.var) && (1..=target.registers()).contains(&states)
     }
-}
-
-/// Returns true if a body loads an element.
-fn loads(body: &[Stmt]) -> bool {
-    let mut found = false;
-    visit_exprs(body, &mut |e| found |= matches!(e, Expr::Load(..)));
-    found
 }
 
 /// The accumulator whose element at the same place an element is set to, or whose element in a narrower type is added to it.

@@ -1,6 +1,6 @@
 //! Makes vectors of parallel loops.
 
-use super::lanes::lanes;
+use super::lanes::{lanes, loads};
 use super::short::{GROUP, SHORT};
 use super::vector_forms::VectorForms;
 use crate::schedule::{Schedule, Transform};
@@ -192,13 +192,6 @@ fn lanes_of_outputs(nest: &Nest, width: u32, forms: &mut VectorForms) -> FxHashM
         }
     });
     of_outputs
-}
-
-/// Returns true if a body reads elements of buffers.
-fn loads(body: &[Stmt]) -> bool {
-    let mut found = false;
-    visit_exprs(body, &mut |e| found |= matches!(e, Expr::Load(..)));
-    found
 }
 
 /// Records the lanes of the vectors in which a loop with this body writes accumulators, the fewest of several.

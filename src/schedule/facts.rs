@@ -233,7 +233,8 @@ impl<'p> Facts<'p> {
         let operations: u64 = self.later_operations().sum();
         let writes_all = self.written.as_ref().is_some_and(|written| written.bytes >= self.bytes);
         let level = |bytes| self.machine.level(bytes);
-        if writes_all && level(self.bytes) == Level::Memory && level(2 * self.slice_bytes()) <= Level::L2 {
+        if writes_all && level(self.bytes) == Level::Memory && level(self.slice_bytes().saturating_mul(2)) <= Level::L2
+        {
             return true;
         }
         let rate = |level: Level| self.machine.read_rate[level as usize];

@@ -160,8 +160,8 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let in_registers = are_in_registers(facts, schedule);
     // Each accumulator is initialised, visited once in so many steps, and read at the end.
     // Sums that are narrower than their states are added to those after each block of steps: read, widened and written.
-    let are_states_near =
-        facts.step_bytes == facts.value_bytes || tile * facts.state_bytes <= machine.state_bytes(schedule.width);
+    let are_near = tile.saturating_mul(facts.state_bytes) <= machine.state_bytes(schedule.width);
+    let are_states_near = facts.step_bytes == facts.value_bytes || are_near;
     let visits = match in_registers && (!facts.problem.takes_position || positions_gain(facts, whole)) {
         true if are_states_near => 0.0,
         true => 4.0 * slices * (facts.problem.count.div_ceil(NARROW_STEPS) + 1) as f64,
