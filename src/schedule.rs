@@ -49,7 +49,7 @@ pub use choose::{Choice, choose, choose_for, choose_in, consider, predict, visit
 pub(crate) use cost::Time;
 pub use cost::{Cost, Visit};
 pub use decided::{Bounds, Decided, Narrowed, Source};
-pub(crate) use facts::MOST_JOINED;
+pub(crate) use facts::{MOST_JOINED, narrow_bytes};
 pub use form::{choose_form, slice_work};
 pub use machine::{Level, Machine};
 pub use parts::{Divided, Parts};

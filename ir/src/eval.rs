@@ -10,7 +10,7 @@
 
 mod terms;
 
-pub use terms::Terms;
+pub use terms::{Term, Terms};
 
 use crate::tree;
 use crate::{

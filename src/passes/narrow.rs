@@ -1,7 +1,7 @@
 //! Adds small integers in a narrower type, a block of steps at a time.
 
 use super::sums::added;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, narrow_bytes};
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{mentions, partition, renamed, rewrite, substitute};
 use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Op, Over, Scalar, Stmt};
@@ -142,13 +142,8 @@ impl Sum {
         let Stmt::Set { index, value, .. } = set else { return None };
         let Expr::Op(Op::Cast, dtype, args) = added(acc, index, value)? else { return None };
         let Expr::Load(_, element, _) = &args[0] else { return None };
-        let narrow = match element.bytes() {
-            1 => DType::I16,
-            2 => DType::I32,
-            _ => return None,
-        };
-        let is_wide = dtype.is_int() && dtype.bytes() >= 2 * narrow.bytes();
-        if !element.is_int() || !is_wide || index.coefficient(l.var) != 0 {
+        let narrow = if narrow_bytes(element.bytes(), dtype.bytes())? == 2 { DType::I16 } else { DType::I32 };
+        if !element.is_int() || !dtype.is_int() || index.coefficient(l.var) != 0 {
             return None;
         }
         let is_inside = |var: LoopVar| loops.iter().any(|&(inner, ..)| inner == var);

@@ -58,12 +58,10 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let rest_in_wide = if vectors.has_masks() { Rest::Masked } else { Rest::Lanes };
     let mut outside = VectorForms::new(&nest.defs, Vectors::BASE);
     let mut inside = VectorForms::new(&nest.defs, vectors);
+    let mut of_states = lanes_of_outputs(&nest, schedule.width, &mut inside);
     let mut of_steps = FxHashMap::default();
     lanes_of_steps(&nest.body, false, schedule.width, &mut inside, &mut of_steps);
-    let of_outputs = lanes_of_outputs(&nest, schedule.width, &mut inside);
-    of_outputs.into_iter().for_each(|(acc, lanes)| {
-        of_steps.entry(acc).or_insert(lanes);
-    });
+    of_states.extend(of_steps);
     let body = rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone| {
         let Stmt::For(l) = stmt else { return None };
         if l.kind != LoopKind::Parallel {
@@ -71,10 +69,10 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
         }
         match (zone, is_straight(&l.body)) {
             (Zone::Wide, true) => lanes(l, schedule.width, &mut inside).map(|lanes| {
-                let of_registers = most_of_steps(l, &of_steps);
+                let of_registers = most_of_states(l, &of_states);
                 let lanes = lanes.min(of_registers.unwrap_or_else(|| most_lanes(l, schedule)));
                 if of_registers.is_some() {
-                    record_lanes(&l.body, lanes, &mut of_steps);
+                    record_lanes(&l.body, lanes, &mut of_states);
                 }
                 split(l.take(), lanes, rest_in_wide, &mut names)
             }),
@@ -184,8 +182,7 @@ fn lanes_of_outputs(nest: &Nest, width: u32, forms: &mut VectorForms) -> FxHashM
         let Some(whole) = lanes(l, width, forms) else { return };
         if extent >= whole || extent.is_power_of_two() {
             let lanes = whole.min(extent);
-            let written = l.body.iter().filter_map(|s| if let Stmt::Set { acc, .. } = s { Some(*acc) } else { None });
-            written.for_each(|acc| {
+            written(&l.body).for_each(|acc| {
                 let most: &mut u64 = of_outputs.entry(acc).or_default();
                 *most = lanes.max(*most);
             });
@@ -195,12 +192,16 @@ fn lanes_of_outputs(nest: &Nest, width: u32, forms: &mut VectorForms) -> FxHashM
 }
 
 /// Records the lanes of the vectors in which a loop with this body writes accumulators, the fewest of several.
-fn record_lanes(body: &[Stmt], lanes: u64, of_steps: &mut FxHashMap<AccId, u64>) {
-    let written = body.iter().filter_map(|s| if let Stmt::Set { acc, .. } = s { Some(*acc) } else { None });
-    for acc in written {
-        let fewest = of_steps.entry(acc).or_insert(lanes);
+fn record_lanes(body: &[Stmt], lanes: u64, of_states: &mut FxHashMap<AccId, u64>) {
+    for acc in written(body) {
+        let fewest = of_states.entry(acc).or_insert(lanes);
         *fewest = lanes.min(*fewest);
     }
+}
+
+/// The accumulators that a straight body sets.
+fn written(body: &[Stmt]) -> impl Iterator<Item = AccId> {
+    body.iter().filter_map(|s| if let Stmt::Set { acc, .. } = s { Some(*acc) } else { None })
 }
 
 /// The most lanes of a loop over elements whose accumulators loops over steps or outputs write too, or are copies of such;
@@ -211,12 +212,12 @@ fn record_lanes(body: &[Stmt], lanes: u64, of_steps: &mut FxHashMap<AccId, u64>)
 /// for e2 in 0..16 parallel { a1[e2] = a0[e2] }                                                                # 8 lanes
 /// for e2 in 0..14 parallel { a1[e2] = min(a1[e2], a1[e2 + 14]) }                                              # 8 lanes
 /// ```
-fn most_of_steps(l: &Loop, of_steps: &FxHashMap<AccId, u64>) -> Option<u64> {
+fn most_of_states(l: &Loop, of_states: &FxHashMap<AccId, u64>) -> Option<u64> {
     if l.var.over != Over::Element {
         return None;
     }
     let mut most: Option<u64> = None;
-    let mut see = |acc: AccId| most = [most, of_steps.get(&acc).copied()].into_iter().flatten().min();
+    let mut see = |acc: AccId| most = [most, of_states.get(&acc).copied()].into_iter().flatten().min();
     l.body.iter().for_each(|s| {
         if let Stmt::Set { acc, .. } = s {
             see(*acc)

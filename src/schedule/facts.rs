@@ -229,7 +229,7 @@ impl<'p> Facts<'p> {
     /// compute for longer than it takes to deliver what is read next. So do those that write as many bytes to memory as
     /// were read from it, and read slices from a cache: on an AMD EPYC (Zen 5) `l2_normalize` of 8,192 rows of 1,024 floats
     /// took 1.6 ms, and 1.1 where the next row was asked for meanwhile.
-    pub fn works_between(&self) -> bool {
+    pub fn leaves_idle(&self) -> bool {
         let operations: u64 = self.later_operations().sum();
         let writes_all = self.written.as_ref().is_some_and(|written| written.bytes >= self.bytes);
         let level = |bytes| self.machine.level(bytes);
@@ -448,13 +448,18 @@ fn input_bytes(problem: &Problem, input: usize) -> u64 {
     all(&problem.slices).saturating_mul(elements).saturating_mul(known.operand.dtype.bytes())
 }
 
-/// Bytes of a value of a state while steps add to it, as the pass `narrow` makes them: twice those of an element where the
-/// elements are small integers and the state is at least twice as wide as that.
+/// Bytes of a value of a state while steps add to it, as the pass `narrow` makes them.
 fn step_bytes(method: &Method, element_bytes: u64, value_bytes: u64) -> u64 {
     let [phase] = method.phases() else { return value_bytes };
     let adds = matches!(phase.combine.results.as_slice(), [Expr::Op(Op::Add, dtype, _)] if dtype.is_int());
     let is_element = |e: &Expr| matches!(e, Expr::Var(Var(0), dtype) if dtype.is_int());
     let widens = matches!(phase.lift.results.as_slice(), [Expr::Op(Op::Cast, _, args)] if is_element(&args[0]));
-    let are_small = element_bytes <= 2 && 4 * element_bytes <= value_bytes;
-    if adds && widens && are_small { 2 * element_bytes } else { value_bytes }
+    let narrow = narrow_bytes(element_bytes, value_bytes).filter(|_| adds && widens);
+    narrow.unwrap_or(value_bytes)
+}
+
+/// The bytes in which integers of `element_bytes` bytes are summed for a block of steps before they are added to a state
+/// of `state_bytes`; `None` if that would not halve it.
+pub(crate) fn narrow_bytes(element_bytes: u64, state_bytes: u64) -> Option<u64> {
+    (element_bytes <= 2 && 4 * element_bytes <= state_bytes).then_some(2 * element_bytes)
 }

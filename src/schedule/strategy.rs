@@ -188,10 +188,10 @@ fn ahead(facts: &Facts, schedule: &Schedule) -> Option<u64> {
             return Some(far);
         }
         let joins = facts.phases > 1 && schedule.interleave > 1;
-        let gains = strategy == Contiguous && (joins || level == Level::L3 && facts.works_between());
+        let gains = strategy == Contiguous && (joins || level == Level::L3 && facts.leaves_idle());
         return (gains && have_room(facts, schedule.interleave, near)).then_some(near);
     }
-    let visits_again = facts.phases > 1 || facts.works_between();
+    let visits_again = facts.phases > 1 || facts.leaves_idle();
     let gains = match strategy {
         Contiguous | Runs => visits_again,
         Columns => columns::gain_by_asking(facts, schedule, visits_again),

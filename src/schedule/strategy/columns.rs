@@ -48,7 +48,7 @@ const MOST_PAGES: u64 = 128;
 /// and 5.0 in whole rows.
 const MOST_ASKED_ROWS: u64 = 512;
 
-/// Steps whose sum of bytes fits a narrower integer, for the most part.
+/// Steps that are summed in a narrower integer before the state is visited: 128 unsigned bytes fit 16 bits.
 const NARROW_STEPS: u64 = 128;
 
 /// The most steps of a problem whose steps are all unrolled.

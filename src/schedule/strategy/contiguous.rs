@@ -175,9 +175,9 @@ fn looking_again(facts: &Facts, schedule: &Schedule, level: Level, astray: bool)
     let (asks, interleaves) = (schedule.prefetch > 0, schedule.interleave > 1);
     let reading = match (facts.phases, asks, interleaves) {
         (1, false, false) => return 1.0,
-        (1, true, false) if !facts.works_between() => machine.reading_once_asked,
+        (1, true, false) if !facts.leaves_idle() => machine.reading_once_asked,
         (_, true, _) if astray => machine.reading_again_astray,
-        (_, true, _) if facts.works_between() => machine.reading_asked_between,
+        (_, true, _) if facts.leaves_idle() => machine.reading_asked_between,
         (1, _, true) => machine.reading_interleaved,
         (_, true, _) => machine.reading_again_asked,
         (_, false, true) if astray => machine.reading_again_astray,
