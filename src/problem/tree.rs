@@ -80,11 +80,14 @@ fn lanes(beside: u64, method: &Method) -> Vec<u64> {
     own.iter().map(|&lanes| lanes.min(own[0])).collect()
 }
 
-/// Returns true if a reduction of one phase may take part in the first phase of another over a walk: its tree is that of
-/// the other, which has one block or one lane, so that it makes no difference when lanes fold.
-pub fn agree(walk: &SliceWalk, one: &Method, several: &Method) -> bool {
-    let (one, several) = (Tree::of(walk, one), Tree::of(walk, several));
-    one.has_blocks_of(&several) && (one.is_one_block() || one.lanes_present() <= 1)
+/// Returns true if a reduction may take part in another over a walk: its tree is that of the other in each phase. One of
+/// a single phase takes part in the first, where there is one block or one lane, so that it makes no difference when
+/// lanes fold.
+pub fn agree(walk: &SliceWalk, part: &Method, whole: &Method) -> bool {
+    let of_one_phase = part.keeps_lanes();
+    let (part, whole) = (Tree::of(walk, part), Tree::of(walk, whole));
+    let have_phases_alike = if of_one_phase { part.is_one_block() || part.lanes_present() <= 1 } else { part == whole };
+    part.has_blocks_of(&whole) && have_phases_alike
 }
 
 impl Tree {

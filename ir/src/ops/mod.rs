@@ -15,6 +15,7 @@ mod log_sum_exp;
 mod moments;
 mod order;
 mod params;
+mod part;
 mod product;
 mod recipe;
 mod search;

@@ -1,10 +1,12 @@
 //! Several reducers in one pass.
 
+use super::part::places;
 use super::{Method, Phase, Reducer, StateSize};
 use crate::{DType, Def, Expr, Scalar};
 
-/// The condition on which a reduction of one phase takes part in the first phase of another over the walk with this
-/// number: true if their trees are equal, and no bit of the first shows that its lanes fold at the end of each block.
+/// The condition on which a reduction takes part in another over the walk with this number: true if their trees are equal
+/// in each phase of the first, and, where it has one phase alone, no bit of it shows that its lanes fold at the end of
+/// each block.
 pub type Agree<'a> = dyn Fn(usize, &Method, &Method) -> bool + 'a;
 
 /// The property by which reducers share a tree: the states, and whether lanes stay apart while blocks merge.
@@ -32,8 +34,8 @@ pub(crate) struct Members {
 /// The groups of reducers that share a tree. Reducers that are exact in every order follow any tree: that of a group with
 /// as many phases, or their own if there is none. `own` says which are a user's, of whose operations nothing is known.
 ///
-/// A group of one phase that the first phase of another computes too becomes a part of that one, where their trees
-/// `agree`.
+/// A group that another computes too, or of one phase that the first phase of another does, becomes a part of that one,
+/// where their trees `agree`.
 pub(super) fn groups(reducers: &[Reducer], own: &[bool], (walk, agree): (usize, &Agree)) -> Vec<Members> {
     let mut groups: Vec<(Kind, Vec<usize>)> = vec![];
     let is_exact = |i: usize| !own[i] && reducers[i].method.is_exact();
@@ -49,6 +51,7 @@ pub(super) fn groups(reducers: &[Reducer], own: &[bool], (walk, agree): (usize, 
         return vec![Members { alone: vec![], numbers: exact }];
     }
     let apart = with_exact(&mut groups, exact, reducers);
+    join_parts(&mut groups, reducers, |part, whole| agree(walk, part, whole));
     join_first_phases(&mut groups, reducers, |one, several| agree(walk, one, several));
     let sorted = |(kind, mut numbers): (Kind, Vec<usize>)| {
         numbers.sort_unstable();
@@ -81,6 +84,26 @@ fn with_exact(groups: &mut [(Kind, Vec<usize>)], exact: Vec<usize>, reducers: &[
     }
     apart.sort_unstable();
     apart
+}
+
+/// Moves reducers of several phases into a group that computes them too, if their trees agree: a mean as a pair is found
+/// on the way to a variance.
+fn join_parts(groups: &mut Vec<(Kind, Vec<usize>)>, reducers: &[Reducer], agree: impl Fn(&Method, &Method) -> bool) {
+    let method = |i: usize| &reducers[i].method;
+    let folds = |(kind, _): &(Kind, Vec<usize>)| !kind.keeps_lanes && kind.commutative;
+    for whole in 0..groups.len() {
+        for part in (0..groups.len()).filter(|&part| part != whole) {
+            if !folds(&groups[whole]) || !folds(&groups[part]) {
+                continue;
+            }
+            let all = groups[whole].1.clone();
+            let computing = |i: usize| all.iter().copied().find(|&m| places(method(i), method(m)).is_some());
+            let is_part = |&i: &usize| computing(i).is_some_and(|m| agree(method(i), method(m)));
+            let parts: Vec<usize> = groups[part].1.extract_if(.., |i| is_part(i)).collect();
+            groups[whole].1.extend(parts);
+        }
+    }
+    groups.retain(|(_, members)| !members.is_empty());
 }
 
 /// Makes a group of one phase a part of a group of several if every reducer in it computes what the first phase of the
@@ -134,15 +157,19 @@ pub(crate) fn product(
     // The parameters of all lifts before the results of earlier phases.
     let common = inputs.len() + usize::from(positions);
     let mut members: Vec<Member> = vec![];
-    let mut of: Vec<usize> = vec![];
+    // Of each reducer the number of its member, and the places of its state in the member's if it is a part of it.
+    let mut of: Vec<(usize, Option<Vec<usize>>)> = vec![];
     for reducer in &reducers {
+        let mut others = reducers.iter().filter(|other| count > 0 && other.method != reducer.method);
+        let part = others.find_map(|other| Some((other, places(&reducer.method, &other.method)?)));
+        let (whole, places) = part.map_or((reducer, None), |(whole, places)| (whole, Some(places)));
         // Over nothing the minimum and the maximum have different states.
-        let alike = |m: &Member| m.method == reducer.method && (count > 0 || m.nothing == reducer.nothing);
-        let known = members.iter().position(alike);
-        of.push(known.unwrap_or_else(|| {
-            members.push(Member { method: reducer.method.clone(), nothing: reducer.nothing.clone(), slots: vec![] });
+        let alike = |m: &Member| m.method == whole.method && (count > 0 || m.nothing == whole.nothing);
+        let known = members.iter().position(alike).unwrap_or_else(|| {
+            members.push(Member { method: whole.method.clone(), nothing: whole.nothing.clone(), slots: vec![] });
             members.len() - 1
-        }));
+        });
+        of.push((known, places));
     }
     let phases = phases(&mut members, common, count > 0);
     let commutative = members.iter().all(|m| m.method.is_commutative());
@@ -159,8 +186,12 @@ pub(crate) fn product(
     });
     let finish = Def::build("finish", &state, |lets, args| {
         let mut results = vec![];
-        for (reducer, &member) in reducers.iter().zip(&of) {
-            let own: Vec<Expr> = members[member].slots.iter().map(|&s| args[s].clone()).collect();
+        for (reducer, (member, places)) in reducers.iter().zip(&of) {
+            let own = members[*member].slots.iter().map(|&s| args[s].clone());
+            let own: Vec<Expr> = match places {
+                None => own.collect(),
+                Some(places) => places.iter().map(|&place| args[members[*member].slots[place]].clone()).collect(),
+            };
             results.extend(lets.splice(&reducer.finish, &own));
         }
         results
