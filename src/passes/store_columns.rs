@@ -181,7 +181,7 @@ fn may_move(columns: &[Column], body: &[Stmt], buffers: &[Buffer]) -> bool {
     let mut stores = 0;
     let mut is_free = true;
     for stmt in &body[start..=end] {
-        let of_lanes = lanes_of(stmt).filter(|of| of.1 == *lanes);
+        let of_lanes = lanes_of(stmt);
         stmt.visit(&mut |s| {
             s.exprs().iter().for_each(|e| {
                 e.visit(&mut |e| is_free &= !(is_read && matches!(e, Expr::Load(b, ..) if b == buf)));
@@ -189,10 +189,12 @@ fn may_move(columns: &[Column], body: &[Stmt], buffers: &[Buffer]) -> bool {
             match s {
                 Stmt::Store { buf: b, index, .. } if b == buf => {
                     let other = of_lanes.filter(|(var, _)| index.coefficient(*var) == *stride);
-                    let other = other.map(|(var, _)| without(index, var));
-                    let is_own = other.as_ref().is_some_and(|other| columns.iter().any(|c| c.first == *other));
+                    let other = other.map(|(var, lanes)| (without(index, var), lanes));
+                    let is_own = other
+                        .as_ref()
+                        .is_some_and(|(other, count)| count == lanes && columns.iter().any(|c| c.first == *other));
                     stores += usize::from(is_own);
-                    is_free &= is_own || other.is_some_and(|other| lies_beside(&other, first, *stride, *lanes));
+                    is_free &= is_own || other.is_some_and(|other| lies_beside(other, (first, *lanes), *stride));
                 }
                 Stmt::TransposedStore(t) => is_free &= t.buf != *buf,
                 Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => {}
@@ -205,12 +207,14 @@ fn may_move(columns: &[Column], body: &[Stmt], buffers: &[Buffer]) -> bool {
     is_free && stores == columns.len()
 }
 
-/// Returns true if a column from `other` on, of as many lanes as far apart, has no element of the matrix that begins at
-/// `first`.
-fn lies_beside(other: &Index, first: &Index, stride: i64, lanes: u64) -> bool {
+/// Returns true if a column has no element of a matrix, each from its first index on and of so many lanes, where elements
+/// lie `stride` apart.
+fn lies_beside((other, count): (Index, u64), (first, lanes): (&Index, u64), stride: i64) -> bool {
     let distance = i128::from(other.offset) - i128::from(first.offset);
     let is_constant = other.clone().offset_by(-other.offset) == first.clone().offset_by(-first.offset);
-    is_constant && distance.abs() >= i128::from(stride) * i128::from(lanes)
+    let elements = |count: u64| i128::from(stride) * i128::from(count);
+    let last = distance + elements(count.saturating_sub(1));
+    is_constant && (last < 0 || distance >= elements(lanes))
 }
 
 /// The statement of lanes with its store, if a transposed store takes it, set in the accumulator.
