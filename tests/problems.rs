@@ -190,7 +190,7 @@ fn choices_follow_the_widths_and_places_of_values() {
         // Written by their results: in rows, and by columns that are visited twice.
         (
             "region x:f32[606,9,3] axes=[1] { m, s = sum_exp(x); x - m - log(s) }",
-            "width=512 tile=i0:5@rows jam=1 in_flight=1",
+            "width=512 tile=i0:10@rows jam=1 in_flight=1",
         ),
         (
             "region x:f32[682,4,6], y:f32[682,4,6] axes=[1] { d = sum(x * y); x * (y - d) }",
@@ -226,6 +226,10 @@ fn choices_follow_the_widths_and_places_of_values() {
             "region x:f64[4,1024,4,4] axes=[1,3] { c = centered(x); c / sqrt(mean(c * c) + 1e-5) }",
             "width=512 tile=i1:4@lanes jam=1 in_flight=1",
         ),
+        // Windows whose rows leave lanes empty, and those of which several vectors hide each other's operations.
+        ("log_softmax f32[13,24,2,20,2] axes=[2,4]", "width=512 tile=i0:2@rows jam=1 in_flight=1"),
+        ("layer_norm f32[170,24,2,20,2] axes=[2,4]", "width=512 tile=i1:16 jam=1 in_flight=1"),
+        ("log_softmax bf16[2094,8,2,4,2] axes=[2,4]", "width=512 tile=i0:12@rows jam=1 in_flight=1"),
         // Windows whose lanes do not halve.
         ("mean f32[8,16,4,7,4,7] axes=[3,5]", "width=512 jam=1 in_flight=1"),
         // Columns that are visited twice, of most of the last cache, of less, and of one line.

@@ -302,6 +302,16 @@ pub(super) fn whole(facts: &Facts, schedule: &Schedule) -> Option<u64> {
     (outputs == whole && fits).then_some(outputs)
 }
 
+/// The share of the lanes of vectors, of so many each, that the outputs of tiles, each with its lanes, fill in visits after the
+/// first.
+pub(super) fn filled(facts: &Facts, schedule: &Schedule, lanes: u64) -> f64 {
+    let (tile, whole) = (tile_outputs(facts, schedule), facts.inside(0).iter().map(|l| l.extent).product::<u64>());
+    let joined = facts.tree.lanes_present().max(1);
+    let vectors = |outputs: u64| outputs.saturating_mul(joined).div_ceil(lanes.max(1));
+    let all = (whole / tile.max(1)).saturating_mul(vectors(tile)) + vectors(whole % tile.max(1));
+    whole.saturating_mul(joined) as f64 / all.saturating_mul(lanes.max(1)).max(1) as f64
+}
+
 /// The number of outputs in a tile, of the first box inside the innermost reduction dim.
 fn tile_outputs(facts: &Facts, schedule: &Schedule) -> u64 {
     let mut outputs = 1;

@@ -4,7 +4,7 @@ use super::super::Schedule;
 use super::super::cost::Visit;
 use super::super::facts::{Facts, Later};
 use super::super::machine::Level;
-use super::{Strategy, side_by_side, vector_bytes};
+use super::{Strategy, columns, rows, short_slices, side_by_side, vector_bytes};
 
 /// The visits: each reads slices again, from the cache that holds those which are taken at once.
 pub(super) fn visits(facts: &Facts, schedule: &Schedule) -> Vec<Visit> {
@@ -47,11 +47,15 @@ pub(super) fn parts(facts: &Facts, schedule: &Schedule, level: Level) -> f64 {
 }
 
 /// The elements in a vector of values of so many bytes. Slices that are walked one by one, and runs of memory that do not
-/// stand beside one another, end with a vector of their own.
+/// stand beside one another, end with a vector of their own; so do tiles of columns and of rows.
 pub(super) fn lanes(facts: &Facts, schedule: &Schedule, value_bytes: u64) -> f64 {
     let most = vector_bytes(schedule) / value_bytes as f64;
-    if !Strategy::of(facts, schedule).is_of_one_slice() {
-        return most;
+    match Strategy::of(facts, schedule) {
+        Strategy::Columns => return most * columns::filled(facts, schedule, most as u64),
+        Strategy::Rows => return most * rows::filled(facts, schedule),
+        Strategy::ShortSlices => return most / short_slices::emptiness(facts, schedule, most),
+        strategy if !strategy.is_of_one_slice() => return most,
+        _ => {}
     }
     let run = facts.runs(0).map_or(facts.problem.count, |runs| runs.bytes / facts.element_bytes).max(1) as f64;
     run / (run / most).ceil()

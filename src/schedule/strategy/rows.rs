@@ -28,7 +28,8 @@ const FAR_ELEMENTS: f64 = 4.0;
 const FAR: f64 = 3.0;
 
 /// The same beyond which each visit of a window brings them into order: registers do not hold them until the next visit.
-/// Variances of f32[5,196,4,4] over axes 1 and 3 took 3.5 times the price of one order, of f32[10,196,4,2] 1.9 times.
+/// Variances of f32[5,196,4,4] over axes 1 and 3 took 3.5 times the price of one order, of f32[10,196,4,2] 1.9 times. So it is with
+/// more elements than a step takes.
 const NEAR_ELEMENTS: f64 = 2.0;
 
 /// The most registers of a tile's states: in memory, every step would read and write them. So many elements of a slice or fewer
@@ -42,6 +43,16 @@ const MOST_ELEMENTS_OF_STEP: u64 = 16;
 /// fewer values stay in registers.
 const CROWDING: f64 = 0.5;
 const MOST_CROWDING: f64 = 4.0;
+
+/// The operations on an element of a visit, as of an exponential, from which on vectors do not crowd: they hide how long each
+/// other's operations take. A tile waits for so many ns then: log softmax of bf16[2094,8,2,4,2] over axes 2 and 4 took 129 us
+/// by tiles of one vector, 106 of two and 91 of three.
+const HIDING_OPERATIONS: u64 = 15;
+const TILE_NS: f64 = 4.0;
+
+/// The most vectors of elements of eight bytes that such visits keep in registers until they write: softmax of
+/// f64[400,5,8] over axis 1 took 5.6 us by tiles of two vectors and 8.6 of three.
+const MOST_KEPT: u64 = 12;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     let has_masks = Vectors::WIDEST.at_most(plain.width).has_masks();
@@ -106,30 +117,54 @@ fn ordering(facts: &Facts, schedule: &Schedule) -> f64 {
     far * (apart.log2() + CHOOSING * from)
 }
 
-/// The cost: outputs fill vectors but for the end of a tile, and each is brought into order.
-pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
-    let machine = &facts.machine;
+/// The outputs of a tile, and the vectors that they fill but for the end.
+fn tile_vectors(facts: &Facts, schedule: &Schedule) -> (u64, u64) {
     let outputs = facts.loops.iter().find_map(|loops| match &loops[..] {
         [.., outer, inner] => schedule.tile_of(outer.var).map(|tile| tile.by * inner.extent),
         _ => None,
     });
-    let (outputs, lanes) = (outputs.unwrap_or(1), lanes(facts, schedule));
-    let vectors = outputs.div_ceil(lanes);
+    let outputs = outputs.unwrap_or(1);
+    (outputs, outputs.div_ceil(lanes(facts, schedule)))
+}
+
+/// The share of a tile's lanes that outputs fill.
+pub(super) fn filled(facts: &Facts, schedule: &Schedule) -> f64 {
+    let (outputs, vectors) = tile_vectors(facts, schedule);
+    outputs as f64 / (vectors * lanes(facts, schedule)) as f64
+}
+
+/// Returns true if vectors of a tile hide how long each other's operations take.
+fn hides(facts: &Facts, vectors: u64) -> bool {
+    let keeps = facts.widest_bytes > 4 && facts.written.is_some() && !facts.is_window();
+    let fits = !keeps || vectors.saturating_mul(facts.problem.count) <= MOST_KEPT;
+    facts.most_operations() >= HIDING_OPERATIONS && !facts.problem.takes_position && fits
+}
+
+/// The cost: outputs fill vectors but for the end of a tile, and each is brought into order.
+pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
+    let machine = &facts.machine;
+    let (outputs, vectors) = tile_vectors(facts, schedule);
     let inputs = facts.mapped_inputs() as f64;
-    let empty = (vectors * lanes) as f64 / outputs as f64;
     // What is written is brought back into the order of its elements; windows pay for that in any schedule.
     let writes = facts.written.is_some();
     let orders = match facts.is_window() {
-        true if apart(facts) > NEAR_ELEMENTS => inputs * (1 + facts.later.len() + usize::from(writes)) as f64,
+        true if apart(facts) > NEAR_ELEMENTS || facts.problem.count > MOST_ELEMENTS_OF_STEP => {
+            inputs * (1 + facts.later.len() + usize::from(writes)) as f64
+        }
         true => inputs,
         false => inputs + f64::from(u8::from(writes)),
     };
     let of_vector = CROWDING * (values(facts) * facts.value_bytes.div_ceil(4)) as f64;
-    let crowding = (vectors - 1) as f64 * of_vector.min(MOST_CROWDING);
+    let hides = hides(facts, vectors);
+    let is_whole_window = facts.is_window() && facts.element_bytes >= 4;
+    let visits = if is_whole_window { 1 + facts.later.len() + usize::from(writes) } else { 1 } as f64;
+    let crowding = if hides { 0.0 } else { visits * (vectors - 1) as f64 * of_vector.min(MOST_CROWDING) };
+    let waiting_ns = if hides { facts.slices as f64 / outputs as f64 * TILE_NS } else { 0.0 };
     let operations = facts.operations as f64 + orders * ordering(facts, schedule) + crowding;
     Cost {
         reading_ns: machine.read_ns(facts.bytes),
-        computing_ns: facts.vectors(vector_bytes(schedule)) * operations * empty / machine.vector_ops,
+        computing_ns: facts.vectors(vector_bytes(schedule)) * operations / filled(facts, schedule) / machine.vector_ops,
+        ending_ns: waiting_ns,
         ..Cost::default()
     }
 }

@@ -80,7 +80,7 @@ fn narrow_outputs(facts: &Facts, width: u32) -> Option<[u64; 2]> {
 /// at the end of a row are not full.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let machine = &facts.machine;
-    let empty = emptiness(facts, schedule);
+    let empty = emptiness(facts, schedule, (vector_bytes(schedule) / facts.value_bytes as f64).max(1.0));
     let operations = facts.vectors(vector_bytes(schedule)) * facts.operations as f64;
     let bytes = if facts.problem.takes_position { facts.element_bytes.max(PIECE_BYTES) } else { facts.element_bytes };
     let moves = (facts.problem.count as f64 * bytes as f64 / PIECE_BYTES as f64).max(1.0).log2();
@@ -102,10 +102,9 @@ fn tiles(facts: &Facts, schedule: &Schedule) -> f64 {
     of_row.map_or(0.0, |(by, extent)| facts.slices as f64 / extent as f64 * extent.div_ceil(by) as f64)
 }
 
-/// The number of vectors of a row of outputs, in those that the row would fill.
-fn emptiness(facts: &Facts, schedule: &Schedule) -> f64 {
+/// The number of vectors, of so many lanes, of a row of outputs, in those that the row would fill.
+pub(super) fn emptiness(facts: &Facts, schedule: &Schedule, lanes: f64) -> f64 {
     let Some((by, extent)) = row_of_tiles(facts, schedule) else { return 1.0 };
-    let lanes = (vector_bytes(schedule) / facts.value_bytes as f64).max(1.0);
     let vectors = |outputs: u64| (outputs as f64 / lanes).ceil();
     let all = (extent / by) as f64 * vectors(by) + vectors(extent % by);
     all * lanes / extent as f64
