@@ -7,6 +7,7 @@
 //! | [`quotients`] | divides by one number through its reciprocal |
 //! | [`maxima`] | joins the checks for NaN of successive maxima (AVX-512) |
 //! | [`balance`] | adds in the [`units`] that multiply, where a loop has more for those that add |
+//! | [`permutations`] | permutes once what is permuted twice (AVX-512) |
 //! | [`dead`] | removes instructions whose results nothing reads |
 //! | [`coalesce`] | removes copies |
 //! | [`order`] | list scheduling: independent chains run side by side |
@@ -31,6 +32,7 @@ mod live;
 mod maxima;
 pub mod nontemporal;
 mod order;
+mod permutations;
 mod quotients;
 mod registers;
 mod row;
@@ -87,6 +89,9 @@ pub fn assemble(
         maxima::join_maxima(&mut program);
     }
     balance::balance(&mut program, tier);
+    if tier.is_512() {
+        permutations::compose(&mut program);
+    }
     let mut watch = Watch::new(&program, tier);
     dead::remove_dead(&mut program);
     watch.passed("dead", &program, &Pool::default());
