@@ -230,6 +230,10 @@ fn choices_follow_the_widths_and_places_of_values() {
         ("log_softmax f32[13,24,2,20,2] axes=[2,4]", "width=512 tile=i0:2@rows jam=1 in_flight=1"),
         ("layer_norm f32[170,24,2,20,2] axes=[2,4]", "width=512 tile=i1:16 jam=1 in_flight=1"),
         ("log_softmax bf16[2094,8,2,4,2] axes=[2,4]", "width=512 tile=i0:12@rows jam=1 in_flight=1"),
+        // Short rows whose vectors do, and those of which three crowd the registers.
+        ("log_softmax f32[50417,2] axes=[1]", "width=512 tile=i0:48 jam=1 in_flight=1"),
+        ("rms_norm f64[617,5] axes=[1]", "width=512 tile=i0:24 jam=1 in_flight=1"),
+        ("log_softmax f32[2000,8] axes=[1]", "width=512 tile=i0:16 jam=1 in_flight=1"),
         // Windows whose lanes do not halve.
         ("mean f32[8,16,4,7,4,7] axes=[3,5]", "width=512 jam=1 in_flight=1"),
         // Columns that are visited twice, of most of the last cache, of less, and of one line.

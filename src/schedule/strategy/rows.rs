@@ -47,7 +47,7 @@ const MOST_CROWDING: f64 = 4.0;
 /// The operations on an element of a visit, as of an exponential, from which on vectors do not crowd: they hide how long each
 /// other's operations take. A tile waits for so many ns then: log softmax of bf16[2094,8,2,4,2] over axes 2 and 4 took 129 us
 /// by tiles of one vector, 106 of two and 91 of three.
-const HIDING_OPERATIONS: u64 = 15;
+pub(super) const HIDING_OPERATIONS: u64 = 15;
 const TILE_NS: f64 = 4.0;
 
 /// The most vectors of elements of eight bytes that such visits keep in registers until they write: softmax of

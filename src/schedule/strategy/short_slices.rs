@@ -3,6 +3,7 @@
 use super::super::cost::Cost;
 use super::super::facts::{Facts, OutputLoop};
 use super::super::{Schedule, Tile, Transform};
+use super::rows::HIDING_OPERATIONS;
 use super::{LANES, LANES_OF_LONG, gathering_ops, row_of_tiles, tiled, unfilled_ns, vector_bytes, vector_outputs};
 use crate::vectors::Vectors;
 
@@ -21,6 +22,12 @@ const PIECE_BYTES: u64 = 4;
 /// Operations that widen and place a vector of a window's elements beside those that a row's take: sums of bf16 over windows
 /// of 2 x 2 took twice as long as those of f32.
 const WIDENING: f64 = 3.0;
+
+/// The registers of a tile's elements where vectors of slices hide how long each other's results take, and the slices: log
+/// softmax of f32[50417,2] took 45 us by tiles of one vector and 30 of three, of rows of 3 8.3 and 5.8; of rows of 8, which three
+/// vectors crowd, 4.5 and 4.7.
+const HIDING_REGISTERS: u64 = 18;
+const HIDING_VECTORS: u64 = 3;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     tiled(facts, plain, |number| tile(facts, plain.width, number)).into_iter().collect()
@@ -52,7 +59,8 @@ pub(super) fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
     let state = facts.tree.lanes_present() * facts.widest_bytes;
     let fits = |by: &u64| by.min(&extent) * state <= TILE_BYTES[usize::from(has_masks)];
     let narrow = narrow_outputs(facts, width);
-    let by = narrow.unwrap_or([by, by]).into_iter().find(fits).unwrap_or(by.min(vector)).min(extent);
+    let by = narrow.unwrap_or([by, by]).into_iter().find(fits).unwrap_or(by.min(vector));
+    let by = hiding_outputs(facts, width).unwrap_or(by).min(extent);
     let by = match has_masks {
         true => by,
         // Without masks, vectors have a power of two of lanes.
@@ -62,6 +70,18 @@ pub(super) fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
     let rest = extent % by;
     let is_cut = !has_masks && extent < LANES && rest > 0 && !rest.is_power_of_two();
     (by >= FEWEST && !is_cut).then_some(Tile { var, by, transform: Transform::Steps })
+}
+
+/// The outputs of a tile whose vectors hide each other's time; `None` where nothing waits for a slice's results, or too few
+/// vectors fit registers.
+fn hiding_outputs(facts: &Facts, width: u32) -> Option<u64> {
+    let has_masks = Vectors::WIDEST.at_most(width).has_masks();
+    let waits = facts.phases > 1 || !facts.later.is_empty() || facts.written.is_some();
+    let lanes = u64::from(width / 8) / facts.widest_bytes.max(4);
+    let fits = facts.problem.count.saturating_mul(HIDING_VECTORS) <= HIDING_REGISTERS;
+    // What windows compute besides few operations is the order of their elements, which waits for nothing.
+    let is_long = !facts.is_window() || facts.most_operations() >= HIDING_OPERATIONS;
+    (has_masks && waits && is_long && fits && !facts.problem.takes_position).then_some(HIDING_VECTORS * lanes)
 }
 
 /// The outputs whose elements fill a vector, and those whose states of one or two bytes a value do; `None` if vectors do not
