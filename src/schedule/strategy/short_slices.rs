@@ -6,6 +6,7 @@ use super::super::{Schedule, Tile, Transform};
 use super::rows::HIDING_OPERATIONS;
 use super::{LANES, LANES_OF_LONG, gathering_ops, row_of_tiles, tiled, unfilled_ns, vector_bytes, vector_outputs};
 use crate::vectors::Vectors;
+use cranefold_ir::DType;
 
 /// The most elements of a slice that is a lane of vectors of 512 bits, if an element costs little: slices of 16 ran at
 /// 55 GB/s, one by one at 27; with 256 bits at 19 and 43.
@@ -78,10 +79,17 @@ fn hiding_outputs(facts: &Facts, width: u32) -> Option<u64> {
     let has_masks = Vectors::WIDEST.at_most(width).has_masks();
     let waits = facts.phases > 1 || !facts.later.is_empty() || facts.written.is_some();
     let lanes = u64::from(width / 8) / facts.widest_bytes.max(4);
-    let fits = facts.problem.count.saturating_mul(HIDING_VECTORS) <= HIDING_REGISTERS;
+    let elements = facts.problem.count.saturating_mul(facts.mapped_inputs());
+    // Rows of four elements of eight bytes, half vectors, are ordered with more in registers: layer norms took 1.4 times as long.
+    let is_half = facts.problem.count * facts.element_bytes == u64::from(width / 16);
+    let fits = elements.saturating_mul(HIDING_VECTORS) <= HIDING_REGISTERS && !(is_half && facts.element_bytes == 8);
     // What windows compute besides few operations is the order of their elements, which waits for nothing.
     let is_long = !facts.is_window() || facts.most_operations() >= HIDING_OPERATIONS;
-    (has_masks && waits && is_long && fits && !facts.problem.takes_position).then_some(HIDING_VECTORS * lanes)
+    // The mean and the variance of rows of f16 have states that no longer fit: [25956,6] took 31 us, and 16 by one vector.
+    let of_half = facts.problem.inputs.iter().any(|input| input.operand.dtype == DType::F16);
+    let crowds = of_half && facts.problem.outputs.len() > 1;
+    let hides = waits && is_long && fits && !crowds && !facts.problem.takes_position;
+    (has_masks && hides).then_some(HIDING_VECTORS * lanes)
 }
 
 /// The outputs whose elements fill a vector, and those whose states of one or two bytes a value do; `None` if vectors do not
