@@ -302,8 +302,8 @@ pub(super) fn whole(facts: &Facts, schedule: &Schedule) -> Option<u64> {
     (outputs == whole && fits).then_some(outputs)
 }
 
-/// The share of the lanes of vectors, of so many each, that the outputs of tiles, each with its lanes, fill in visits after the
-/// first.
+/// The share of the lanes of vectors, of so many each, that the outputs of tiles fill in visits after the first, each with
+/// the lanes of its tree.
 pub(super) fn filled(facts: &Facts, schedule: &Schedule, lanes: u64) -> f64 {
     let (tile, whole) = (tile_outputs(facts, schedule), facts.inside(0).iter().map(|l| l.extent).product::<u64>());
     let joined = facts.tree.lanes_present().max(1);

@@ -27,9 +27,9 @@ const CHOOSING: f64 = 1.5;
 const FAR_ELEMENTS: f64 = 4.0;
 const FAR: f64 = 3.0;
 
-/// The same beyond which each visit of a window brings them into order: registers do not hold them until the next visit.
-/// Variances of f32[5,196,4,4] over axes 1 and 3 took 3.5 times the price of one order, of f32[10,196,4,2] 1.9 times. So it is with
-/// more elements than a step takes.
+/// The same beyond which each visit of a window brings them into order, as it does with more elements than a step takes:
+/// registers do not hold them until the next visit. Variances of f32[5,196,4,4] over axes 1 and 3 took 3.5 times the price of
+/// one order, of f32[10,196,4,2] 1.9 times.
 const NEAR_ELEMENTS: f64 = 2.0;
 
 /// The most registers of a tile's states: in memory, every step would read and write them. So many elements of a slice or fewer
@@ -45,9 +45,11 @@ const CROWDING: f64 = 0.5;
 const MOST_CROWDING: f64 = 4.0;
 
 /// The operations on an element of a visit, as of an exponential, from which on vectors do not crowd: they hide how long each
-/// other's operations take. A tile waits for so many ns then: log softmax of bf16[2094,8,2,4,2] over axes 2 and 4 took 129 us
-/// by tiles of one vector, 106 of two and 91 of three.
+/// other's operations take. Log softmax of bf16[2094,8,2,4,2] over axes 2 and 4 took 129 us by tiles of one vector, 106 of
+/// two and 91 of three.
 pub(super) const HIDING_OPERATIONS: u64 = 15;
+
+/// Time in ns that a tile of such vectors waits at its end.
 const TILE_NS: f64 = 4.0;
 
 /// The most vectors of elements of eight bytes that such visits keep in registers until they write: softmax of
@@ -156,9 +158,11 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     };
     let of_vector = CROWDING * (values(facts) * facts.value_bytes.div_ceil(4)) as f64;
     let hides = hides(facts, vectors);
-    let is_whole_window = facts.is_window() && facts.element_bytes >= 4;
-    let visits = if is_whole_window { 1 + facts.later.len() + usize::from(writes) } else { 1 } as f64;
-    let crowding = if hides { 0.0 } else { visits * (vectors - 1) as f64 * of_vector.min(MOST_CROWDING) };
+    let visits = match facts.is_window() && facts.element_bytes >= 4 {
+        true => 1 + facts.later.len() + usize::from(writes),
+        false => 1,
+    };
+    let crowding = if hides { 0.0 } else { visits as f64 * (vectors - 1) as f64 * of_vector.min(MOST_CROWDING) };
     let waiting_ns = if hides { facts.slices as f64 / outputs as f64 * TILE_NS } else { 0.0 };
     let operations = facts.operations as f64 + orders * ordering(facts, schedule) + crowding;
     Cost {

@@ -24,11 +24,11 @@ const PIECE_BYTES: u64 = 4;
 /// of 2 x 2 took twice as long as those of f32.
 const WIDENING: f64 = 3.0;
 
-/// The registers of a tile's elements where vectors of slices hide how long each other's results take, and the slices: log
-/// softmax of f32[50417,2] took 45 us by tiles of one vector and 30 of three, of rows of 3 8.3 and 5.8; of rows of 8, which three
-/// vectors crowd, 4.5 and 4.7.
-const HIDING_REGISTERS: u64 = 18;
+/// The vectors of slices that hide how long each other's results take, and the most registers of their elements: log
+/// softmax of f32[50417,2] took 45 us by tiles of one vector and 30 of three, of f32[6938,3] 8.3 and 5.8; of f32[2000,8], which
+/// three vectors crowd, 4.5 and 4.7.
 const HIDING_VECTORS: u64 = 3;
+const HIDING_REGISTERS: u64 = 18;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     tiled(facts, plain, |number| tile(facts, plain.width, number)).into_iter().collect()
@@ -80,9 +80,9 @@ fn hiding_outputs(facts: &Facts, width: u32) -> Option<u64> {
     let waits = facts.phases > 1 || !facts.later.is_empty() || facts.written.is_some();
     let lanes = u64::from(width / 8) / facts.widest_bytes.max(4);
     let elements = facts.problem.count.saturating_mul(facts.mapped_inputs());
-    // Rows of four elements of eight bytes, half vectors, are ordered with more in registers: layer norms took 1.4 times as long.
-    let is_half = facts.problem.count * facts.element_bytes == u64::from(width / 16);
-    let fits = elements.saturating_mul(HIDING_VECTORS) <= HIDING_REGISTERS && !(is_half && facts.element_bytes == 8);
+    // Rows of four elements of eight bytes are ordered with more in registers: layer norms took 1.4 times as long.
+    let is_half = facts.problem.count == LANES_OF_LONG / 2 && facts.element_bytes == 8;
+    let fits = elements.saturating_mul(HIDING_VECTORS) <= HIDING_REGISTERS && !is_half;
     // What windows compute besides few operations is the order of their elements, which waits for nothing.
     let is_long = !facts.is_window() || facts.most_operations() >= HIDING_OPERATIONS;
     // The mean and the variance of rows of f16 have states that no longer fit: [25956,6] took 31 us, and 16 by one vector.

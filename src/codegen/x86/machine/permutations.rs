@@ -239,8 +239,8 @@ mod tests {
         }
     }
 
-    /// The bytes of all registers after a program of permutations and copies; masks are of two of three elements. What an order
-    /// leaves open is a byte of its own.
+    /// The bytes of all registers after a program of permutations and copies, where masks have two of three elements. A
+    /// byte that an order leaves open has a value of its own.
     fn run(program: &MachineProgram) -> Vec<Vec<u16>> {
         let mut values: Vec<Vec<u16>> =
             (0..program.classes.len() as u16).map(|reg| (0..64).map(|byte| 64 * reg + byte).collect()).collect();
@@ -266,7 +266,7 @@ mod tests {
         values
     }
 
-    /// A program of so many items over eight registers, of which the last half is stored in the end.
+    /// A program of so many permutations, whose results of the last half are stored in the end.
     fn program(random: &mut Random, items: usize) -> MachineProgram {
         let mut program = MachineProgram::default();
         let address = program.reg(Class::General);
