@@ -16,7 +16,8 @@
 //! | [`registers`] | linear-scan register allocation over the intervals of [`live`]; the frame holds the rest |
 //! | [`encode`] | writes the [`bytes`] of each instruction by its [`encoding`]; operands in the frame are those of [`spills`] |
 //!
-//! In tests, in the fuzzer and with debug assertions, [`check`] executes the program on symbols before and after each pass.
+//! In tests, in the fuzzer and with debug assertions, [`check`] executes the program on symbols before and after each pass from
+//! [`dead`] on; those before it change what instructions compute.
 
 mod balance;
 mod bytes;

@@ -43,45 +43,63 @@ pub fn compose(program: &mut MachineProgram) {
         return;
     }
     let readers = Readers::of(program);
-    let mut known: FxHashMap<Reg, Known> = FxHashMap::default();
-    // The register that a permutation of two vectors overwrites is a copy of the first.
-    let mut copies: FxHashMap<Reg, Reg> = FxHashMap::default();
-    let items = std::mem::take(&mut program.items);
-    for item in items {
+    let mut run = Run::default();
+    for item in std::mem::take(&mut program.items) {
         if matches!(item, Item::Enter(_) | Item::Leave | Item::Label(_) | Item::Jump(..)) {
-            known.clear();
-            copies.clear();
+            run = Run::default();
         }
-        let found = permutation(&item).and_then(|of| Some((of, orders(program, of.order)?)));
-        let composed = found.as_ref().and_then(|(of, order)| {
-            let before = known.get(&of.from).filter(|_| of.other.is_none())?;
-            // A copy of the first of two vectors takes the place of what the mask keeps, and must not be the second.
-            let has_place = before.other.is_none_or(|other| other != of.to && !keeps(&item));
-            Some((*of, composed(before, order, (of.bytes, is_masked(&item))).filter(|_| has_place)?))
-        });
+        let composed = run.composed(&item, program);
         match &composed {
-            Some((of, value)) => write(program, &item, of.to, value),
+            Some(value) => write(program, &item, value),
             None => program.items.push(item),
         }
-        let Some((reg, _)) = item.def() else { continue };
-        let first = copies.get(&reg).copied();
-        known.retain(|of, value| *of != reg && value.from != reg && value.other != Some(reg));
-        copies.retain(|of, from| *of != reg && *from != reg);
-        if let Item::Copy { to, from } = item {
-            copies.insert(to, from);
+        if let Some((reg, _)) = item.def() {
+            let value = composed.or_else(|| run.value(&item, program));
+            run.writes(reg, &item, value.filter(|_| readers.are_permutations(reg)));
         }
-        let value = match (composed, found, item) {
-            (Some((_, value)), ..) => Some(value),
-            (None, Some((of, order)), _) => {
-                let from = if of.other.is_some() { first } else { Some(of.from) };
-                from.map(|from| Known { from, other: of.other, order, bytes: of.bytes })
-            }
-            (None, None, Item::Copy { from, .. }) => known.get(&from).cloned(),
-            (None, None, _) => None,
-        };
-        let stays = |value: &Known| value.from != reg && value.other != Some(reg);
-        if let Some(value) = value.filter(|value| stays(value) && !is_masked(&item) && readers.are_permutations(reg)) {
-            known.insert(reg, value);
+    }
+}
+
+/// The registers of a run, up to an item.
+#[derive(Default)]
+struct Run {
+    /// The permuted values.
+    known: FxHashMap<Reg, Known>,
+    /// The copies, with what they are of: a permutation of two vectors overwrites a copy of the first.
+    copies: FxHashMap<Reg, Reg>,
+}
+
+impl Run {
+    /// The value of an item that permutes a permuted value; `None` if it cannot be written as one permutation.
+    fn composed(&self, item: &Item, program: &MachineProgram) -> Option<Known> {
+        let of = permutation(item).filter(|of| of.other.is_none())?;
+        let before = self.known.get(&of.from)?;
+        // A copy of the first of two vectors takes the place of what the mask keeps, and must not be the second.
+        let has_place = before.other.is_none_or(|other| other != of.to && !keeps(item));
+        let order = orders(program, of.order).filter(|_| has_place)?;
+        composed(before, &order, (of.bytes, is_masked(item)))
+    }
+
+    /// The value of a permutation by itself, or of a copy of a permuted value.
+    fn value(&self, item: &Item, program: &MachineProgram) -> Option<Known> {
+        if let Item::Copy { from, .. } = item {
+            return self.known.get(from).cloned();
+        }
+        let of = permutation(item)?;
+        let from = if of.other.is_some() { *self.copies.get(&of.to)? } else { of.from };
+        Some(Known { from, other: of.other, order: orders(program, of.order)?, bytes: of.bytes })
+    }
+
+    /// An item has written a register, perhaps a permuted value of others.
+    fn writes(&mut self, reg: Reg, item: &Item, value: Option<Known>) {
+        let reads = |value: &Known| value.from == reg || value.other == Some(reg);
+        self.known.retain(|of, value| *of != reg && !reads(value));
+        self.copies.retain(|of, from| *of != reg && *from != reg);
+        if let Item::Copy { to, from } = *item {
+            self.copies.insert(to, from);
+        }
+        if let Some(value) = value.filter(|value| !reads(value) && !is_masked(item)) {
+            self.known.insert(reg, value);
         }
     }
 }
@@ -188,8 +206,10 @@ fn composed(before: &Known, order: &[u8], (bytes, masked): (usize, bool)) -> Opt
 }
 
 /// Writes a composed permutation in place of an item, under its mask.
-fn write(program: &mut MachineProgram, item: &Item, to: Reg, value: &Known) {
-    let Item::Inst(inst) = item else { unreachable!("a permutation is an instruction") };
+fn write(program: &mut MachineProgram, item: &Item, value: &Known) {
+    let (Item::Inst(inst), Some(Permutation { to, .. })) = (item, permutation(item)) else {
+        unreachable!("only a permutation is composed")
+    };
     let of_two = value.other.is_some();
     let opcode = match (value.bytes, of_two) {
         (1, false) => Opcode::Vpermb,
